@@ -1,0 +1,50 @@
+"""Errors for people: what happened, to which file or ref, and what to do next."""
+
+
+class OpenMemexError(Exception):
+    """Something that a person can read and act upon.
+
+    `message` is one line that names the file or ref; `hint` is one line that says what to do next ("" when
+    there is nothing to do). `exit_code` follows the command line's table (docs/protocol.md): 1 failed or
+    refused, 2 wrong usage, 3 a person must decide, 4 done in part.
+    """
+
+    exit_code = 1
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message}\n{self.hint}" if self.hint else self.message
+
+
+class UsageError(OpenMemexError):
+    """The call's own words are wrong: an unknown value, a missing argument."""
+
+    exit_code = 2
+
+
+class DecisionNeeded(OpenMemexError):
+    """Only a person can choose: two memories share a prefix, two texts share an id."""
+
+    exit_code = 3
+
+
+class PartlyDone(OpenMemexError):
+    """Some of it was done; the message names what was not."""
+
+    exit_code = 4
+
+
+class NotFound(OpenMemexError):
+    """No memory, file or ref of that name is here."""
+
+
+class Refused(OpenMemexError):
+    """Nothing was changed, on purpose; the message says why."""
+
+
+class IndexBusy(OpenMemexError):
+    """Another process holds the memory index for longer than the limit."""

@@ -1,0 +1,1 @@
+"""The GitProvider: the only door to git."""

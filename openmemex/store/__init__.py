@@ -1,0 +1,1 @@
+"""Markdown files on disk: the truth that everything else is made from."""

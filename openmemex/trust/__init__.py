@@ -1,0 +1,1 @@
+"""What may be stored, and what may be believed."""
