@@ -1,0 +1,125 @@
+"""Start-up is a promise: what a search loads, and what the hooks' half of the package needs."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+from conftest import CHECKOUT
+
+# Each of these costs more than a search may, or pulls in something that does.
+FORBIDDEN = frozenset(
+    {
+        "typer",
+        "click",
+        "rich",
+        "pygit2",
+        "_pygit2",
+        "cffi",
+        "yaml",
+        "frontmatter",
+        "filelock",
+        "detect_secrets",
+    }
+    | {
+        "dataclasses",
+        "inspect",
+        "ast",
+        "dis",
+        "pathlib",
+        "subprocess",
+        "tempfile",
+        "shutil",
+        "logging",
+        "random",
+    }
+    | {"hashlib", "json", "argparse", "asyncio", "threading", "socket", "ssl", "urllib", "email", "ctypes"}
+    | {"importlib.metadata", "string", "datetime", "textwrap", "traceback", "fnmatch", "glob", "locale"}
+)
+# As the installed script does it.
+SCRIPT = "import sys; from openmemex.cli.fast import run; sys.argv[0] = 'open-memex'; sys.exit(run())"
+
+needs_cli = pytest.mark.skipif(
+    not (CHECKOUT / "openmemex" / "cli" / "fast.py").exists(), reason="there is no command line yet"
+)
+
+
+def loaded(code: str, *args: str, cwd) -> tuple[set[str], str]:
+    """The modules that a process loads (as `-X importtime` names them), and what it prints."""
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-c", code, *args],
+        cwd=cwd,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    lines = done.stderr.splitlines()
+    names = {line.rsplit("|", 1)[1].strip() for line in lines if line.startswith("import time:")}
+    told = [line for line in lines if not line.startswith("import time:")]
+    assert done.returncode == 0, "\n".join(told)
+    return names, done.stdout
+
+
+def heavy(names: set[str]) -> list[str]:
+    return sorted(n for n in names if n in FORBIDDEN or n.split(".")[0] in FORBIDDEN)
+
+
+@needs_cli
+@pytest.mark.parametrize("words", [["search", "rotation"], ["search", "--limit", "3", "rotation of keys"]])
+def test_a_search_with_nothing_changed_loads_nothing_heavy(home, make_repo, run_cli, words):
+    repo = make_repo(origin="https://example.org/team/app.git")
+    for text, scope in (("Key rotation happens on Mondays", "project"), ("I like rotation", "personal")):
+        added = run_cli("add", text, "--scope", scope, cwd=repo)
+        assert added.returncode == 0, added.stderr
+    assert "Mondays" in run_cli(*words, cwd=repo).stdout  # reads what changed
+    before, _ = loaded("pass", cwd=repo)
+    names, output = loaded(SCRIPT, *words, cwd=repo)
+    assert "Mondays" in output
+    assert "openmemex.cli.fast" in names
+    assert heavy(names - before) == []
+
+
+@needs_cli
+def test_json_output_loads_json_and_nothing_else_heavy(home, make_repo, run_cli):
+    repo = make_repo()
+    run_cli("add", "Key rotation happens on Mondays", cwd=repo)
+    run_cli("search", "rotation", cwd=repo)
+    before, _ = loaded("pass", cwd=repo)
+    names, _ = loaded(SCRIPT, "search", "rotation", "--json", cwd=repo)
+    assert {n.split(".")[0] for n in heavy(names - before)} <= {"json"}
+
+
+ALONE = """
+import importlib, pkgutil, sys
+
+class OnlyYaml:
+    def find_spec(self, name, path=None, target=None):
+        top = name.split(".")[0]
+        if top in sys.stdlib_module_names or top in ("openmemex", "yaml", "_yaml"):
+            return None
+        raise ModuleNotFoundError(f"{name} is not installed here", name=name)
+
+sys.meta_path.insert(0, OnlyYaml())
+for package in ("openmemex.memory", "openmemex.trust"):
+    found = importlib.import_module(package)
+    for part in pkgutil.iter_modules(found.__path__, package + "."):
+        importlib.import_module(part.name)
+        print(part.name)
+try:
+    import typer
+except ModuleNotFoundError:
+    print("typer was kept out")
+"""
+
+
+def test_memory_and_trust_need_pyyaml_alone(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-c", ALONE], cwd=tmp_path, capture_output=True, text=True, env=dict(os.environ)
+    )
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert "openmemex.memory.model" in lines
+    assert lines[-1] == "typer was kept out"
