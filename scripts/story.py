@@ -5,8 +5,8 @@
 
 Two people, two clones of one bare remote that is made from this project's own history, real text: the
 project's own decision records. Every command is the installed `open-memex` or `git`; after each, the story
-shows what changed on disk and in git, and checks that it is what it should be. The first thing that is not ends
-the story with exit code 1.
+shows what changed on disk and in git, and checks that it is what it should be. The first thing that is not
+ends the story with exit code 1.
 """
 
 from __future__ import annotations
