@@ -22,6 +22,7 @@ RANKS = {
     "": 0,
     "errors": 0,
     "faults": 0,
+    "jsonc": 0,
     "settings": 1,
     "paths": 1,
     "memory": 1,
