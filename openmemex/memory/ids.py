@@ -19,7 +19,7 @@ def is_id(text: str) -> bool:
 def normal_id_part(text: str) -> str | None:
     """The upper-case spelling of a whole id, or of a prefix or suffix of 4 or more characters; else None.
 
-    Lower case is accepted everywhere, blanks around it are not: an id ends up in a path, so nothing is guessed.
+    Lower case is accepted everywhere, blanks around it are not: an id ends up in a path, nothing is guessed.
     """
     upper = text.upper() if text.isascii() else ""
     return upper if _PART.match(upper) else None

@@ -1,10 +1,11 @@
-"""What a memory is: its fields, in their order, with their values and defaults (docs/protocol.md, "A memory").
+"""What a memory is: its fields in their order, with values and defaults (docs/protocol.md, "A memory").
 
 Everything that must know the fields (reader, writer, JSON Schema, index, command line) reads this table.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final, Literal
@@ -99,7 +100,7 @@ FIELDS: Final[tuple[Field, ...]] = (
     Field("review_state", "choice", REVIEW_STATES),
     Field("proposed_by", "text"),
     Field("approved_by", "text"),
-    Field("derived_from", "id"),
+    Field("derived_from", "text"),
     Field("review_note", "text"),
     Field("review_history", "history"),
     Field("canonical_ref", "text", optional=True),
@@ -161,6 +162,11 @@ class Memory:
     def value(self, name: str) -> Any:
         """The value of the field `name` of `FIELDS`."""
         return getattr(self, name)
+
+
+def normal_tags(tags: Iterable[str]) -> tuple[str, ...]:
+    """Tags as they count everywhere: trimmed, lower case, each once, in the order given, none empty."""
+    return tuple(dict.fromkeys(tag for tag in (text.strip().lower() for text in tags) if tag))
 
 
 def now_text(moment: datetime | None = None) -> str:
