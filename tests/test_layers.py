@@ -33,6 +33,7 @@ RANKS = {
     "results": 4,
     "workspace": 5,
     "selecting": 6,
+    "writing": 6,
     "operations": 7,
     "cli": 8,
     "__main__": 9,
