@@ -386,6 +386,11 @@ def _stat_stamp(path: str) -> str:
     return f"{found.st_size:x}.{found.st_mtime_ns:x}.{found.st_ino:x}"
 
 
+def main_folder(site: Site) -> str:
+    """The top of the main work tree, the same from each linked one; the git folder where none is known."""
+    return _site_of_git_dir(site.common_dir, site.common_dir).root or site.common_dir
+
+
 def folder_key(folder: str) -> str:
     """The scope key of a folder that no repository is around: `project__<slug>__<12 hex>`."""
     real = os.path.realpath(folder)

@@ -85,6 +85,8 @@ class GitFailed(OpenMemexError):
 
 def without_credentials(text: str) -> str:
     """`text` with the user, password and query of every URL in it taken out."""
+    # A password can hold a slash that should have been percent-encoded: up to the last @, rather too much.
+    text = re.sub(r"(://)[^/\s'\"@:]*:[^\s'\"]*@", r"\1", text)
     text = re.sub(r"(://)[^/\s'\"]*@", r"\1", text)
     return re.sub(r"(://[^\s'\"?#]+)\?[^\s'\"]*", r"\1", text)
 

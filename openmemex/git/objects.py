@@ -1,0 +1,249 @@
+"""git's objects, read and written: in process by libgit2, or by `git` itself where libgit2 can't.
+
+Two makers of the same objects. libgit2 serves ordinary repositories. `git` serves those that libgit2 does not
+open (sha256, reftable, partial clones, an owner whom only git's own configuration trusts) or would write with
+wrong permissions (core.sharedRepository), and makes signed commits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+
+from openmemex.errors import NotFound, Refused
+from openmemex.git.process import HOOK_SECONDS, Git
+
+if TYPE_CHECKING:
+    import pygit2
+
+REGULAR: Final = ("100644", "100755")
+_BATCH: Final = 500
+
+
+class Signature(NamedTuple):
+    """Who and when, as a commit states it: `time` in seconds since 1970, `offset` in minutes east of UTC."""
+
+    name: str
+    email: str
+    time: int
+    offset: int
+
+
+class Entry(NamedTuple):
+    """One name in a tree: its mode in git's octal digits, and the id of what it names."""
+
+    mode: str
+    oid: str
+
+
+class Change(NamedTuple):
+    """What becomes of one path in a new tree; `oid` None takes it out."""
+
+    mode: str
+    oid: str | None
+
+
+class Objects(Protocol):
+    """What is needed of an object store. Ids are hexadecimal text; trees are named by their own ids."""
+
+    engine: str
+
+    def tree_of(self, commit: str) -> str:
+        """The id of a commit's tree."""
+
+    def entries(self, tree: str) -> dict[str, Entry]:
+        """The names directly in a tree."""
+
+    def blobs(self, oids: Iterable[str]) -> Iterator[tuple[str, bytes]]:
+        """The bytes of each blob, in order. Raises NotFound for one that is not here."""
+
+    def write_blob(self, data: bytes) -> str:
+        """Store bytes as they are."""
+
+    def write_tree(self, entries: Mapping[str, Entry]) -> str:
+        """Store a tree of these names."""
+
+    def write_commit(
+        self, tree: str, parents: list[str], message: str, author: Signature, committer: Signature
+    ) -> str:
+        """Store a commit object. No ref moves."""
+
+
+class LibgitObjects:
+    """Objects through libgit2."""
+
+    engine = "libgit2"
+
+    def __init__(self, handle: pygit2.Repository) -> None:
+        self._handle = handle
+
+    def _get(self, oid: str) -> Any:
+        found = self._handle.get(oid)
+        if found is None:
+            raise _missing(oid, self._handle.path)
+        return found
+
+    def tree_of(self, commit: str) -> str:
+        return str(self._get(commit).tree_id)
+
+    def entries(self, tree: str) -> dict[str, Entry]:
+        return {entry.name or "": Entry(f"{entry.filemode:06o}", str(entry.id)) for entry in self._get(tree)}
+
+    def blobs(self, oids: Iterable[str]) -> Iterator[tuple[str, bytes]]:
+        for oid in oids:
+            yield oid, self._get(oid).data
+
+    def write_blob(self, data: bytes) -> str:
+        return str(self._handle.create_blob(data))
+
+    def write_tree(self, entries: Mapping[str, Entry]) -> str:
+        builder = self._handle.TreeBuilder()
+        for name, entry in entries.items():
+            builder.insert(name, entry.oid, int(entry.mode, 8))
+        return str(builder.write())
+
+    def write_commit(
+        self, tree: str, parents: list[str], message: str, author: Signature, committer: Signature
+    ) -> str:
+        import pygit2
+
+        by, through = pygit2.Signature(*author), pygit2.Signature(*committer)
+        return str(self._handle.create_commit(None, by, through, message, tree, list(parents)))
+
+
+class GitObjects:
+    """Objects through the `git` program. `sign`: commits carry the user's signature."""
+
+    engine = "git"
+
+    def __init__(self, git: Git, *, sign: bool = False) -> None:
+        self._git = git
+        self._sign = sign
+
+    def tree_of(self, commit: str) -> str:
+        return self._git.run("rev-parse", "--verify", "--end-of-options", f"{commit}^{{tree}}").text.strip()
+
+    def entries(self, tree: str) -> dict[str, Entry]:
+        found = {}
+        for line in self._git.run("ls-tree", "-z", "--full-tree", tree).fields:
+            mode, _, rest = line.partition(" ")
+            oid, _, name = rest.partition(" ")[2].partition("\t")
+            found[name] = Entry(mode, oid)
+        return found
+
+    def blobs(self, oids: Iterable[str]) -> Iterator[tuple[str, bytes]]:
+        wanted = list(oids)
+        for start in range(0, len(wanted), _BATCH):
+            batch = wanted[start : start + _BATCH]
+            asked = "".join(f"{oid}\n" for oid in batch).encode()
+            out = self._git.run("cat-file", "--batch", stdin=asked).out
+            at = 0
+            for oid in batch:
+                end = out.index(b"\n", at)
+                head = out[at:end].split(b" ")
+                if len(head) != 3:
+                    raise _missing(oid, self._git.folder)
+                size = int(head[2])
+                yield oid, out[end + 1 : end + 1 + size]
+                at = end + 1 + size + 1
+
+    def write_blob(self, data: bytes) -> str:
+        return self._git.run("hash-object", "-w", "--stdin", stdin=data, writes=True).text.strip()
+
+    def write_tree(self, entries: Mapping[str, Entry]) -> str:
+        kinds = {"040000": "tree", "160000": "commit"}
+        lines = b"".join(
+            f"{e.mode} {kinds.get(e.mode, 'blob')} {e.oid}\t{name}\0".encode("utf-8", "surrogateescape")
+            for name, e in entries.items()
+        )
+        return self._git.run("mktree", "-z", "--missing", stdin=lines, writes=True).text.strip()
+
+    def write_commit(
+        self, tree: str, parents: list[str], message: str, author: Signature, committer: Signature
+    ) -> str:
+        named = [word for parent in parents for word in ("-p", parent)]
+        done = self._git.run(
+            *("-c", "i18n.commitEncoding=UTF-8", "commit-tree"),
+            *(["-S"] if self._sign else ["--no-gpg-sign"]),
+            *(tree, *named, "-F", "-"),
+            stdin=message.encode("utf-8", "replace"),
+            check=False,
+            seconds=HOOK_SECONDS,  # a signature may wait for a touch or a pass phrase
+            writes=True,
+            env=_people(author, committer),
+        )
+        if done.code != 0:
+            raise Refused(
+                f"git could not make the {'signed ' if self._sign else ''}commit: {done.reason}",
+                "Nothing was committed. Mend it so that `git commit` itself works here, then run this again."
+                if not self._sign
+                else "Nothing was committed. commit.gpgsign is set: mend it so that `git commit -S` works.",
+            )
+        return done.text.strip()
+
+
+def _missing(oid: str, place: str) -> NotFound:
+    return NotFound(f"git object {oid} is not in {place}", "Run `git fetch`, then try again.")
+
+
+def _people(author: Signature, committer: Signature) -> dict[str, str]:
+    env = {}
+    for role, who in (("AUTHOR", author), ("COMMITTER", committer)):
+        sign = "-" if who.offset < 0 else "+"
+        zone = f"{sign}{abs(who.offset) // 60:02d}{abs(who.offset) % 60:02d}"
+        env[f"GIT_{role}_NAME"] = who.name
+        env[f"GIT_{role}_EMAIL"] = who.email
+        env[f"GIT_{role}_DATE"] = f"{who.time} {zone}"
+    return env
+
+
+def tree_with(objects: Objects, tree: str | None, changes: Mapping[str, Change]) -> str | None:
+    """The tree `tree` with `changes` (path: change) and nothing else changed; None when nothing is left.
+
+    Needs no staging area, so that what a person has staged can't get in. Trees that end up empty are left
+    out, as git's own are. Raises Refused where a path leads through something that is no folder.
+    """
+    entries = objects.entries(tree) if tree is not None else {}
+    below: dict[str, dict[str, Change]] = {}
+    for path, change in changes.items():
+        name, _, rest = path.partition("/")
+        if rest:
+            below.setdefault(name, {})[rest] = change
+        elif change.oid is None:
+            if name in entries and entries[name].mode != "040000":
+                del entries[name]
+        elif name in entries and entries[name].mode not in REGULAR:
+            raise Refused(f"{path} is no regular file in the commit that this one goes on top of")
+        else:
+            entries[name] = Entry(change.mode, change.oid)
+    for name, inner in below.items():
+        old = entries.get(name)
+        if old is not None and old.mode != "040000":
+            if all(change.oid is None for change in inner.values()):
+                continue
+            raise Refused(f"{name} is no folder in the commit that this one goes on top of")
+        made = tree_with(objects, None if old is None else old.oid, inner)
+        if made is not None:
+            entries[name] = Entry("040000", made)
+        else:
+            entries.pop(name, None)
+    return objects.write_tree(entries) if entries else None
+
+
+def folder_entries(objects: Objects, commit: str, folder: str) -> dict[str, Entry]:
+    """The names directly in `folder` of a commit's tree; nothing when there is no such folder."""
+    tree = objects.tree_of(commit)
+    for part in folder.split("/"):
+        if not part or part == ".":
+            continue
+        entry = objects.entries(tree).get(part)
+        if entry is None or entry.mode != "040000":
+            return {}
+        tree = entry.oid
+    return objects.entries(tree)
+
+
+def file_entry(objects: Objects, commit: str, path: str) -> Entry | None:
+    """What `path` is in a commit's tree; None when there is nothing of that name."""
+    folder, _, name = path.rpartition("/")
+    return folder_entries(objects, commit, folder).get(name)

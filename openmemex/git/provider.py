@@ -1,0 +1,91 @@
+"""GitProvider: the one door to git for everything above. Each method is one question or one act."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from openmemex.git import history, identity, light
+from openmemex.git.identity import RepositoryIdentity
+from openmemex.git.light import Site
+from openmemex.git.objects import Signature
+from openmemex.git.repository import Capabilities, Repository
+
+
+class Head(NamedTuple):
+    """Where HEAD is: the short name of the branch (None when detached), its commit (None when unborn)."""
+
+    branch: str | None
+    commit: str | None
+    detached: bool
+    unborn: bool
+
+
+class GitProvider:
+    """One repository, as the rest of OpenMemex sees it.
+
+    Every method raises OpenMemexError (Refused, NotFound) with a sentence for people, git's own words
+    included and credentials taken out; none asks anything on a terminal or waits for ever.
+    """
+
+    def __init__(self, site: Site, environ: Mapping[str, str] = os.environ) -> None:
+        self.site = site
+        self._environ = environ
+        self._opened: Repository | None = None
+
+    @classmethod
+    def at(cls, site: Site, environ: Mapping[str, str] = os.environ) -> GitProvider:
+        """The provider of a site that light.find_site found."""
+        return cls(site, environ)
+
+    @classmethod
+    def open(cls, start: str, environ: Mapping[str, str] = os.environ) -> GitProvider | None:
+        """The provider of the repository around the folder `start`, or None when there is none."""
+        site = light.find_site(start, environ)
+        return None if site is None else cls(site, environ)
+
+    @property
+    def _repository(self) -> Repository:
+        """One open handle for reading: objects never change, and opening costs more than most reads."""
+        if self._opened is None:
+            self._opened = Repository(self.site, self._environ)
+        return self._opened
+
+    def identity(self) -> RepositoryIdentity:
+        """What the repository is known by: name, normal origin, root commit, folder, scope keys."""
+        return identity.of_repository(self._repository.git)
+
+    def capabilities(self) -> Capabilities:
+        """What kind of repository this is, and which engine serves it, read anew."""
+        return Repository(self.site, self._environ).capabilities()
+
+    def author(self) -> Signature:
+        """Who a commit made now would be by. Raises Refused naming the two `git config` commands."""
+        return self._repository.signature("AUTHOR")
+
+    def head(self) -> Head:
+        """Where HEAD is now."""
+        ref, commit = light.head(self.site)
+        branch = None if ref is None else ref.removeprefix("refs/heads/")
+        return Head(branch, commit, detached=ref is None, unborn=commit is None)
+
+    def pending_operation(self) -> str | None:
+        """merge, rebase, am, cherry-pick, revert or bisect when one waits to be finished; else None."""
+        return self._repository.pending_operation()
+
+    def resolve(self, rev: str) -> str:
+        """The id of the commit that `rev` names. Raises NotFound."""
+        return self._repository.resolve(rev)
+
+    def entries(self, rev: str, folder: str) -> dict[str, str]:
+        """File name to blob id of the regular files directly in `folder` (from the top) at `rev`."""
+        return history.entries(self._repository, rev, folder)
+
+    def blobs(self, oids: Iterable[str]) -> Iterator[tuple[str, bytes]]:
+        """The bytes of each blob, in order. Raises NotFound for one that is not in this clone."""
+        return history.blobs(self._repository, oids)
+
+    def default_branch(self, said: str | None = None) -> str | None:
+        """The default branch of where pull requests go to; `said`: what the remote said at a pull."""
+        return history.default_branch(Repository(self.site, self._environ), said)

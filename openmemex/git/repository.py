@@ -1,0 +1,221 @@
+"""One repository, opened: its git program, its objects, its configuration, what it can and can't do."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from openmemex.errors import NotFound, Refused
+from openmemex.git import light
+from openmemex.git.light import Site
+from openmemex.git.objects import GitObjects, LibgitObjects, Objects, Signature
+from openmemex.git.process import Git, GitFailed
+
+_OBJECT_HOOKS: Final = ("pre-commit", "prepare-commit-msg", "commit-msg", "post-commit")
+_FALSE: Final = frozenset({"false", "no", "off", "0", ""})
+
+# What is there while an operation waits for the person (wt-status.c), most telling first.
+_OPERATIONS: Final = (
+    ("rebase-merge", "rebase"),
+    ("rebase-apply/applying", "am"),
+    ("rebase-apply", "rebase"),
+    ("MERGE_HEAD", "merge"),
+    ("CHERRY_PICK_HEAD", "cherry-pick"),
+    ("REVERT_HEAD", "revert"),
+    ("sequencer", "cherry-pick"),
+    ("BISECT_LOG", "bisect"),
+)
+
+
+class Config:
+    """git's configuration of one repository at one moment, from git itself: every include and variable
+    counts.
+    """
+
+    def __init__(self, values: dict[str, list[str | None]]) -> None:
+        self._values = values
+
+    def get(self, key: str, default: str = "") -> str:
+        """The value that counts (the last one), else `default`. `key` in the case in which git prints it."""
+        found = self._values.get(key)
+        return default if not found else found[-1] or ""
+
+    def flag(self, key: str, default: bool = False) -> bool:
+        """The value as git reads a boolean: a key without a value is true."""
+        found = self._values.get(key)
+        if not found:
+            return default
+        last = found[-1]
+        return True if last is None else last.lower() not in _FALSE
+
+    def keys(self, prefix: str) -> list[str]:
+        """The keys that begin with `prefix`."""
+        return [key for key in self._values if key.startswith(prefix)]
+
+
+class Capabilities(NamedTuple):
+    """What kind of repository this is, and who does what in it.
+
+    `engine`: "libgit2" or "git", who reads and writes objects; `reason`: why it is not libgit2. `hooks`:
+    executable hooks that a commit would start. `signing`: commit.gpgsign.
+    """
+
+    git_version: str
+    engine: str
+    reason: str
+    object_format: str
+    ref_storage: str
+    bare: bool
+    shallow: bool
+    partial: bool
+    sparse: bool
+    shared: bool
+    signing: bool
+    hooks: tuple[str, ...]
+
+
+class Repository:
+    """A repository at `site`. Opens libgit2 at the first use of `objects`; `config` is read anew for each
+    instance.
+
+    Make one for each operation: it sees the configuration of that moment.
+    """
+
+    def __init__(self, site: Site, environ: Mapping[str, str] = os.environ) -> None:
+        self.site = site
+        self.environ = environ
+        self.git = Git(site, environ)
+        self._config: Config | None = None
+        self._objects: Objects | None = None
+        self.engine_reason = ""
+
+    @property
+    def config(self) -> Config:
+        """git's configuration, read once. Raises GitFailed when git does not take this repository."""
+        if self._config is None:
+            values: dict[str, list[str | None]] = {}
+            for line in self.git.run("config", "--list", "-z").fields:
+                key, has_value, value = line.partition("\n")
+                values.setdefault(key, []).append(value if has_value else None)
+            if "core.repositoryformatversion" not in values:
+                # git lists what is left when it does not trust a repository; any other command says so.
+                self.git.run("rev-parse", "--git-dir")
+            self._config = Config(values)
+        return self._config
+
+    @property
+    def objects(self) -> Objects:
+        """Who reads and writes objects here: libgit2 where it does it right, else git."""
+        if self._objects is None:
+            self._objects = self._open_objects()
+        return self._objects
+
+    def _open_objects(self) -> Objects:
+        if self.shared:
+            self.engine_reason = "core.sharedRepository"
+            return GitObjects(self.git)
+        if self.partial:
+            self.engine_reason = "a partial clone"
+            return GitObjects(self.git)
+        import pygit2
+
+        try:
+            # NO_SEARCH: nothing but this very repository will do.
+            handle = pygit2.Repository(self.site.git_dir, pygit2.enums.RepositoryOpenFlag.NO_SEARCH)
+        except (pygit2.GitError, KeyError, ValueError) as error:
+            # Whether git itself takes it, and if not why, is what counts.
+            self.git.run("rev-parse", "--git-dir")
+            self.engine_reason = str(error)
+            return GitObjects(self.git)
+        return LibgitObjects(handle)
+
+    @property
+    def shared(self) -> bool:
+        """Whether other accounts must be able to write here too."""
+        return self.config.get("core.sharedrepository", "umask").lower() not in {"umask", *_FALSE}
+
+    @property
+    def partial(self) -> bool:
+        """Whether objects may be missing here because they were never fetched."""
+        config = self.config
+        return bool(config.get("extensions.partialclone")) or any(
+            key.endswith(".promisor") and config.flag(key) for key in config.keys("remote.")
+        )
+
+    @property
+    def signing(self) -> bool:
+        """Whether the user wants every commit signed."""
+        return self.config.flag("commit.gpgsign")
+
+    def capabilities(self) -> Capabilities:
+        """Everything that decides how this repository is served."""
+        engine = self.objects.engine
+        config = self.config
+        return Capabilities(
+            git_version=self.git.run("--version").text.strip().removeprefix("git version "),
+            engine=engine,
+            reason=self.engine_reason,
+            object_format=config.get("extensions.objectformat", "sha1"),
+            ref_storage=config.get("extensions.refstorage", "files"),
+            bare=self.site.bare,
+            shallow=os.path.exists(os.path.join(self.site.common_dir, "shallow")),
+            partial=self.partial,
+            sparse=config.flag("core.sparsecheckout"),
+            shared=self.shared,
+            signing=self.signing,
+            hooks=self.commit_hooks(),
+        )
+
+    def commit_hooks(self) -> tuple[str, ...]:
+        """The hooks that `git commit` would start here."""
+        configured = self.config.get("core.hookspath")
+        if configured:
+            folder = os.path.join(self.site.root or self.site.git_dir, os.path.expanduser(configured))
+        else:
+            folder = os.path.join(self.site.common_dir, "hooks")
+        found = []
+        for name in _OBJECT_HOOKS:
+            path = os.path.join(folder, name)
+            if os.path.isfile(path) and os.access(path, os.X_OK):
+                found.append(name)
+        return tuple(found)
+
+    def pending_operation(self) -> str | None:
+        """What waits to be finished: merge, rebase, am, cherry-pick, revert or bisect; None when nothing."""
+        for name, operation in _OPERATIONS:
+            if os.path.lexists(os.path.join(self.site.git_dir, name)):
+                return operation
+        return None
+
+    def resolve(self, rev: str) -> str:
+        """The commit that `rev` names, in any spelling that git knows. Raises NotFound."""
+        done = self.git.run(
+            "rev-parse", "--verify", "--quiet", "--end-of-options", f"{rev}^{{commit}}", check=False
+        )
+        oid = done.text.strip()
+        if done.code != 0 or not oid:
+            if done.code not in (1, 128):
+                raise GitFailed(f"`git rev-parse` failed in {self.git.folder}: {done.reason}", done=done)
+            where = self.git.folder
+            raise NotFound(f"{rev!r} names no commit in {where}", "`git log --oneline --all` lists them.")
+        return oid
+
+    def signature(self, role: str) -> Signature:
+        """The AUTHOR or COMMITTER of a commit made now, as git itself has it. Raises Refused when unknown."""
+        done = self.git.run("var", f"GIT_{role}_IDENT", check=False)
+        name, _, rest = done.out.decode("utf-8", "replace").strip().rpartition(" <")
+        email, _, when = rest.partition("> ")
+        stamp, _, zone = when.partition(" ")
+        if done.code != 0 or not zone:
+            raise Refused(
+                f"git does not know who commits in {self.git.folder}",
+                'Run: git config --global user.name "Your Name"'
+                " && git config --global user.email you@example.org",
+            )
+        minutes = int(zone[1:3]) * 60 + int(zone[3:5])
+        return Signature(name, email, int(stamp), -minutes if zone[0] == "-" else minutes)
+
+    def branch_ref(self) -> tuple[str | None, str | None]:
+        """light.head: the current branch's full name, and the commit it is at."""
+        return light.head(self.site)
