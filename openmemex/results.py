@@ -59,7 +59,7 @@ def memory_json(row: Row) -> dict[str, Any]:
         "role": row.role,
         "status": row.status,
         "review_state": row.review_state,
-        "standing": standing(row),
+        "standing": row.standing,
         "importance": row.importance,
         "tags": list(row.tags),
         "source": row.source,
@@ -80,12 +80,3 @@ def hit_json(hit: Hit) -> dict[str, Any]:
         "lane": hit.lane,
         "age_days": hit.age_days,
     }
-
-
-def standing(row: Row) -> str:
-    """What stands behind a memory: `own` for personal ones, else `unreviewed`.
-
-    Evidence for an approval (docs/protocol.md, "Standing") is gathered from git, which no version does yet;
-    so nothing is ever called evidenced here, whatever its front matter claims.
-    """
-    return "own" if row.scope == "personal" else "unreviewed"

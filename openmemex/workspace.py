@@ -210,7 +210,12 @@ class Workspace:
     def reconcile(self, progress: Progress | None = None) -> Freshness:
         """Bring the index up to date with every home of here. Reads only what changed."""
         step = None if progress is None else lambda done, total: progress("Reading memories", done, total)
-        return self.index.reconcile(self.homes(), _Trees(self), progress=step)
+        return self.index.reconcile(self.homes(), self.trees, progress=step)
+
+    @property
+    def trees(self) -> _Trees:
+        """How the index reads branches that are not checked out."""
+        return _Trees(self)
 
     def close(self) -> None:
         """Let go of the index."""

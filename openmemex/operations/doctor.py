@@ -1,0 +1,139 @@
+"""Doctor: is everything here as it should be, and if not, what mends it. Read-only but for the index."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from openmemex.errors import OpenMemexError
+from openmemex.store import journal
+from openmemex.workspace import Workspace
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing looked at: `ok`, what was seen, and the command or act that mends it ("" when there is none)."""
+
+    name: str
+    ok: bool
+    text: str
+    fix: str = ""
+
+
+def doctor(ws: Workspace) -> list[Check]:
+    """Every check, in a fixed order. A check that fails by itself is a failed check, never an error."""
+    checks: list[Check] = []
+    for name, look in _CHECKS:
+        try:
+            checks += [Check(name, *rest) for rest in look(ws)]
+        except OpenMemexError as error:
+            checks.append(Check(name, False, error.message, error.hint))
+    return checks
+
+
+_Result = tuple[bool, str, str]
+
+
+def _data_root(ws: Workspace) -> Iterator[_Result]:
+    root = ws.data_root
+    try:
+        mode = stat.S_IMODE(os.stat(root).st_mode)
+    except FileNotFoundError:
+        yield True, f"{root} is made at the first write", ""
+        return
+    except OSError as error:
+        yield False, f"{root}: {error.strerror}", "see to it that you may read and write that folder"
+        return
+    if not os.access(root, os.W_OK | os.X_OK):
+        yield False, f"{root} is not writable", "give yourself write permission, or set OPEN_MEMEX_HOME"
+    elif sys.platform != "win32" and mode & 0o077:
+        yield False, f"others on this computer can read {root} (mode {mode:04o})", f"chmod 700 {root}"
+    else:
+        yield True, root, ""
+    for intent in journal.pending(root):
+        yield False, f"a {intent.kind} of {intent.at} was interrupted", "the next write finishes it"
+
+
+def _config(ws: Workspace) -> Iterator[_Result]:
+    if not ws.settings_problems:
+        yield True, ws.config_file if os.path.exists(ws.config_file) else "no file: the defaults hold", ""
+    for problem in ws.settings_problems:
+        where = f"{ws.config_file}, line {problem.line}: " if problem.line else ""
+        fix = f"open-memex config unset {problem.key}" if problem.kind == "retired" else f"edit {ws.config_file}"
+        yield problem.kind == "retired", where + problem.text, fix
+
+
+def _index(ws: Workspace) -> Iterator[_Result]:
+    freshness = ws.reconcile()
+    for line in ws.index.warnings:
+        yield False, line, "see docs/troubleshooting.md"
+    if not freshness.fresh:
+        yield False, "another process holds the index", "try again; `open-memex reindex` makes a new one"
+    else:
+        total = sum(ws.index.counts([home]).total for home in ws.homes())
+        rebuilt = f" ({freshness.rebuilt})" if freshness.rebuilt else ""
+        yield True, f"{total} memories of this place are indexed{rebuilt}", ""
+
+
+def _quarantine(ws: Workspace) -> Iterator[_Result]:
+    unread = ws.index.quarantined(ws.homes())
+    if not unread:
+        yield True, "every memory file can be read", ""
+    for one in unread:
+        line = f", line {one.line}" if one.line else ""
+        yield False, f"{one.path}{line}: {one.reason}", "mend the file by hand; it was left as it is"
+
+
+def _project(ws: Workspace) -> Iterator[_Result]:
+    project = ws.project
+    if project.source == "none":
+        yield True, f"{project.reason}: only personal memories are here", ""
+    else:
+        yield True, f"{project.name} ({project.root}), known as {project.keys[0]}", ""
+
+
+def _git(ws: Workspace) -> Iterator[_Result]:
+    if ws.site is None:
+        yield True, "not in a git repository: memories stay on this computer", ""
+        return
+    capabilities = ws.git.capabilities()
+    yield True, capabilities.describe(), ""
+    pending = ws.git.pending_operation()
+    if pending:
+        yield False, f"a {pending} is not finished", f"git {pending} --continue, or --abort"
+    try:
+        author = ws.git.author()
+        yield True, f"commits are by {author.name} <{author.email}>", ""
+    except OpenMemexError as error:
+        yield False, error.message, error.hint
+
+
+def _memory_folder(ws: Workspace) -> Iterator[_Result]:
+    if ws.site is None or ws.project.source == "none":
+        return
+    home = ws.repository_home()
+    if home is None:
+        yield True, "a bare repository has no memory folder to write to", ""
+        return
+    shown = home.shown(home.folder)
+    if ws.git.is_ignored(shown + "/x.md"):
+        yield False, f"git ignores {shown}", f"add a line `!{shown}/**` to .gitignore"
+    elif not os.path.isdir(home.folder):
+        yield True, f"{shown} is made by the first submit", ""
+    else:
+        total = ws.index.counts([home]).total
+        yield True, f"{shown} holds {total} memories", ""
+
+
+_CHECKS: tuple[tuple[str, Callable[[Workspace], Iterator[_Result]]], ...] = (
+    ("data root", _data_root),
+    ("settings", _config),
+    ("project", _project),
+    ("index", _index),
+    ("memory files", _quarantine),
+    ("git", _git),
+    ("memory folder", _memory_folder),
+)

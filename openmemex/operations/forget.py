@@ -1,0 +1,90 @@
+"""Forget: delete memories for good, or retract them softly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from openmemex import faults
+from openmemex.errors import NotFound, OpenMemexError, Refused
+from openmemex.index.rows import Row
+from openmemex.memory import frontmatter, lifecycle
+from openmemex.memory.model import now_text
+from openmemex.selecting import copies, select
+from openmemex.store import files
+from openmemex.workspace import Workspace
+from openmemex.writing import lock_key, open_copy, writing
+
+
+@dataclass(frozen=True)
+class Item:
+    """What became of one memory: `action` is deleted, retracted, unchanged or failed; `note` says what is left."""
+
+    row: Row
+    action: str
+    note: str = ""
+    hint: str = ""
+
+
+@dataclass(frozen=True)
+class Forgotten:
+    """What became of each."""
+
+    items: tuple[Item, ...]
+
+
+def plan(ws: Workspace, refs: list[str]) -> list[Row]:
+    """The memories that `refs` name, each once, for a person to confirm. Raises as `select`."""
+    ws.reconcile()
+    return list({row.id: row for row in (select(ws, ref) for ref in refs)}.values())
+
+
+def forget(ws: Workspace, rows: list[Row], *, soft: bool = False) -> Forgotten:
+    """Delete the files of `rows` (from `plan`), or with `soft` retract them: kept on disk, never found again.
+
+    Every copy in a folder of here goes. One that fails does not stop the others.
+    """
+    items = []
+    for planned in rows:
+        try:
+            items.append(_one(ws, planned, soft))
+        except NotFound:
+            items.append(Item(planned, "unchanged", "it is gone already"))
+        except OpenMemexError as error:
+            items.append(Item(planned, "failed", error.message, error.hint))
+    return Forgotten(tuple(items))
+
+
+def _one(ws: Workspace, planned: Row, soft: bool) -> Item:
+    with writing(ws, lock_key(ws, planned.scope)):
+        rows = copies(ws, planned.id)
+        notes = []
+        action = "unchanged"
+        for row in rows:
+            copy = open_copy(ws, row)
+            if copy.file is None:
+                notes.append(f"{row.place_label.removeprefix('on ')} still has it: switch there and forget it too")
+                continue
+            if soft:
+                done = _retract(copy.file)
+            else:
+                files.remove(copy.file)
+                done = "deleted"
+            faults.reached("forget.file-done")
+            action = done if done != "unchanged" else action
+            if copy.home.kind == "repository" and done != "unchanged":
+                notes.append(
+                    f"for the team it is gone once you commit that: open-memex submit {row.id}; "
+                    "git's history keeps it"
+                )
+        if action == "unchanged" and all(row.place_kind == "branch" for row in rows):
+            raise Refused(f"{planned.id} is only {rows[0].place_label}", "; ".join(notes))
+    return Item(planned, action, "; ".join(notes))
+
+
+def _retract(file: files.MemoryFile) -> str:
+    if file.memory.status == "retracted":
+        return "unchanged"
+    lifecycle.check_transition(file.memory.status, "retracted")
+    changes = {"status": "retracted", "updated_at": now_text()}
+    files.replace(file, frontmatter.rewrite(file.document, changes))
+    return "retracted"

@@ -1,0 +1,69 @@
+"""Pull: fetch, fast-forward, and say what it brought to the team's memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from openmemex.index.rows import Row, Unread
+from openmemex.memory.ids import is_id
+from openmemex.results import Progress
+from openmemex.store import state
+from openmemex.workspace import Workspace
+
+
+@dataclass(frozen=True)
+class Pulled:
+    """The receipt: the commits before and after, the memories that came, changed or went, by whom.
+
+    `removed` and the paths of `quarantined` are as output shows them; `flagged` memories hold a secret in clear.
+    """
+
+    branch: str
+    remote: str
+    before: str
+    after: str
+    fetched_at: str
+    authors: tuple[str, ...]
+    added: tuple[Row, ...]
+    changed: tuple[Row, ...]
+    removed: tuple[str, ...]
+    quarantined: tuple[Unread, ...]
+    flagged: tuple[Row, ...]
+
+
+def pull(ws: Workspace, *, progress: Progress | None = None) -> Pulled:
+    """Fetch and fast-forward the current branch. Never merges, never rebases, never commits.
+
+    Raises Refused, with nothing changed, where the branch can't be fast-forwarded: the message says why.
+    """
+    project = ws.require_project()
+    got = ws.git.pull()
+    if project.root and ws.site is not None:
+        state.note_pull(ws.data_root, ws.site.common_dir, got.fetched_at, got.remote, got.default_branch)
+    ws.reconcile(progress)
+    home = ws.repository_home()
+    prefix = "" if home is None else home.shown(home.folder) + "/"
+    rows = {} if home is None else {row.rel_path: row for row in ws.index.all_rows([home])}
+    added, changed, removed = [], [], []
+    for status, path in got.changes:
+        name = path.removeprefix(prefix)
+        if not path.startswith(prefix) or not name.endswith(".md") or not is_id(name[:-3]):
+            continue
+        if status == "D":
+            removed.append(path)
+        elif path in rows:
+            (added if status == "A" else changed).append(rows[path])
+    touched = {path for _, path in got.changes}
+    return Pulled(
+        branch=got.branch,
+        remote=got.remote,
+        before=got.before,
+        after=got.after,
+        fetched_at=got.fetched_at,
+        authors=got.authors,
+        added=tuple(added),
+        changed=tuple(changed),
+        removed=tuple(removed),
+        quarantined=tuple(q for q in ws.index.quarantined(ws.homes()) if q.path in touched),
+        flagged=tuple(row for row in (*added, *changed) if row.masked),
+    )

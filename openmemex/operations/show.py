@@ -1,0 +1,50 @@
+"""Show: one memory, whole, as its file has it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from openmemex.index.rows import Row
+from openmemex.memory.model import Memory
+from openmemex.results import Notice
+from openmemex.selecting import copies
+from openmemex.trust import secrets
+from openmemex.workspace import Workspace, staleness
+from openmemex.writing import open_copy
+
+
+@dataclass(frozen=True)
+class Shown:
+    """One memory: its row, its fields, its text, and the other places that hold the same id.
+
+    `content` and `front_matter` are what the file says, with any secret that was put there by hand masked.
+    """
+
+    row: Row
+    memory: Memory
+    content: str
+    front_matter: str
+    others: tuple[Row, ...]
+    notices: tuple[Notice, ...]
+
+
+def show(ws: Workspace, ref: str) -> Shown:
+    """The memory that `ref` names, read from its file or, for one that only a branch has, from git.
+
+    Raises as `selecting.select`; Unreadable when the file changed into no memory in the meantime.
+    """
+    freshness = ws.reconcile()
+    row, *others = copies(ws, ref)
+    document = open_copy(ws, row).document
+    notices = staleness(freshness)
+    text = secrets.mask(document.memory.body)
+    front = secrets.mask(document.front_matter)
+    if text.spans or front.spans:
+        notices.append(
+            Notice(
+                "secret",
+                f"{row.rel_path} holds {len(text.spans) + len(front.spans)} secret(s) in clear; "
+                "they are masked here only. Edit the file and replace them.",
+            )
+        )
+    return Shown(row, document.memory, text.text, front.text, tuple(others), tuple(notices))

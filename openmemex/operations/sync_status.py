@@ -1,0 +1,88 @@
+"""Sync status: what waits on this computer, what the repository holds, what is not committed yet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from openmemex.errors import OpenMemexError
+from openmemex.index.rows import Filters, Row, Unread
+from openmemex.memory.ids import is_id
+from openmemex.results import Notice, Progress
+from openmemex.store import state
+from openmemex.workspace import Project, Workspace, staleness
+
+_ALL = 1_000_000
+
+
+@dataclass(frozen=True)
+class Uncommitted:
+    """A memory file that git sees as changed: its path in the repository, and how."""
+
+    path: str
+    state: str
+
+
+@dataclass(frozen=True)
+class SyncStatus:
+    """Where the project's memories stand.
+
+    `outbox`: drafts waiting to be shared, newest first. `on_branches`: submitted to a branch that is not checked
+    out. `states`: how many memories of the repository are in each review state. `git` says in one line why there
+    is nothing to tell of git ("" when there is).
+    """
+
+    project: Project
+    outbox: tuple[Row, ...]
+    on_branches: tuple[Row, ...]
+    uncommitted: tuple[Uncommitted, ...]
+    states: dict[str, int]
+    quarantined: tuple[Unread, ...]
+    last_sync: str | None
+    fetched_at: str | None
+    git: str
+    notices: tuple[Notice, ...]
+
+
+def sync_status(ws: Workspace, *, progress: Progress | None = None) -> SyncStatus:
+    """The state of this project's memories. Where there is no project: of the personal ones' files alone."""
+    freshness = ws.reconcile(progress)
+    homes = ws.homes()
+
+    def rows(kind: str) -> tuple[Row, ...]:
+        chosen = [home for home in homes if home.kind == kind]
+        return tuple(ws.index.list(chosen, Filters(all=True), _ALL).rows) if chosen else ()
+
+    states: dict[str, int] = {}
+    for row in rows("repository"):
+        states[row.review_state] = states.get(row.review_state, 0) + 1
+    uncommitted, git = _uncommitted(ws)
+    pulled = None if ws.site is None else state.pulled(ws.data_root, ws.site.common_dir)
+    return SyncStatus(
+        project=ws.project,
+        outbox=rows("outbox"),
+        on_branches=rows("branch"),
+        uncommitted=uncommitted,
+        states=dict(sorted(states.items())),
+        quarantined=tuple(ws.index.quarantined(homes)),
+        last_sync=ws.index.last_sync(),
+        fetched_at=pulled.at if pulled else None,
+        git=git,
+        notices=tuple(staleness(freshness)),
+    )
+
+
+def _uncommitted(ws: Workspace) -> tuple[tuple[Uncommitted, ...], str]:
+    if ws.site is None:
+        return (), "not in a git repository: memories stay on this computer"
+    try:
+        home = ws.repository_home()
+        if home is None:
+            return (), "a bare repository has no work tree: nothing to commit here"
+        entries = ws.git.folder_status(home.shown(home.folder))
+    except OpenMemexError as error:
+        return (), error.message
+    return tuple(
+        Uncommitted(entry.path, entry.state)
+        for entry in entries
+        if entry.path.endswith(".md") and is_id(entry.path.rpartition("/")[2][:-3])
+    ), ""
