@@ -77,5 +77,6 @@ def _told(error: Any, program: str) -> OpenMemexError:
 
 def _no_shell() -> OpenMemexError:
     return OpenMemexError(
-        "This shell is not known, so there is no completion for it.", "Run it from bash, zsh, fish or PowerShell."
+        "This shell is not known, so there is no completion for it.",
+        "Run it from bash, zsh, fish or PowerShell.",
     )

@@ -42,7 +42,8 @@ def guarded(action: Callable[[], int], argv: list[str]) -> int:
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else (DONE if stop.code is None else FAILED)
     except Exception as error:
-        return _quietly(lambda: _report(error, argv), FAILED)
+        raised = error
+        return _quietly(lambda: _report(raised, argv), FAILED)
 
 
 def describe(error: Exception) -> OpenMemexError:

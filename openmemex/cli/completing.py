@@ -8,7 +8,6 @@ from openmemex.cli.escape import one_line
 from openmemex.memory import model
 
 
-
 def _among(values: Iterable[str]) -> Callable[[str], list[str]]:
     known = tuple(values)
 

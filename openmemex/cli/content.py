@@ -7,12 +7,14 @@ import sys
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
+from openmemex.cli import values
 from openmemex.cli.session import path_given
 from openmemex.cli.values import shown
 from openmemex.errors import OpenMemexError, UsageError
 from openmemex.memory.model import MAX_FILE_BYTES, now_text, parse_time
 
 _IN = re.compile(r"\+?(\d{1,5})\s*([hdwmy])", re.IGNORECASE)
+_NAMED = 10
 _DAYS = {"d": 1, "w": 7, "m": 30, "y": 365}
 
 
@@ -47,11 +49,41 @@ def from_file(typed: str) -> Note:
             raw = file.read(MAX_FILE_BYTES + 1)
     except OSError as error:
         raise OpenMemexError(
-            f"{path} can't be read: {error.strerror}.", "Name a text file with --file, or pipe it into `add -`."
+            f"{path} can't be read: {error.strerror}.",
+            "Name a text file with --file, or pipe it into `add -`.",
         ) from error
     from openmemex.memory.frontmatter_handler import read_note
 
-    return Note(*read_note(as_text(raw, path), path))
+    note = read_note(as_text(raw, path))
+    return _note(note.metadata, note.body)
+
+
+def _note(metadata: dict[str, str | list[str]], body: str) -> Note:
+    """What of a note's front matter a memory has a field for; the rest is named in a notice."""
+    fields: dict[str, Any] = {}
+    unused = []
+    for key, value in metadata.items():
+        name = key.strip().lower()
+        texts = [value] if isinstance(value, str) else value
+        if name in ("tags", "tag", "keywords"):
+            fields["tags"] = (*fields.get("tags", ()), *values.tags(text.replace("#", "") for text in texts))
+        elif name in ("aliases", "alias"):
+            fields["aliases"] = (*fields.get("aliases", ()), *texts)
+        elif name in ("type", "importance") and len(texts) == 1 and _known(name, texts[0]):
+            fields[name] = _known(name, texts[0])
+        else:
+            unused.append(key)
+    if not unused:
+        return Note(body, fields)
+    named = ", ".join(unused[:_NAMED]) + (f" and {len(unused) - _NAMED} more" if len(unused) > _NAMED else "")
+    return Note(body, fields, (f"of the file's front matter this was not used: {named}",))
+
+
+def _known(name: str, text: str) -> str:
+    try:
+        return values.memory_type(text) if name == "type" else values.importance(text)
+    except UsageError:
+        return ""
 
 
 def as_text(raw: bytes, where: str) -> str:
@@ -72,11 +104,11 @@ def as_text(raw: bytes, where: str) -> str:
         ) from error
 
 
-def moment(typed: str | None) -> str | None:
-    """The instant of --expires as RFC 3339: a date, a time, or a span from now such as 30d or 12w."""
-    if typed is None:
-        return None
+def moment(typed: str) -> str:
+    """The instant of --expires as RFC 3339: of a date, a time or a span from now (30d); "" for `never`."""
     text = typed.strip()
+    if text.lower() in ("never", ""):
+        return ""
     span = _IN.fullmatch(text)
     try:
         if span is not None:
@@ -90,5 +122,5 @@ def moment(typed: str | None) -> str | None:
         pass
     raise UsageError(
         f"--expires can't be {shown(typed)}.",
-        "Give a date (2026-12-31), an RFC 3339 time, or a span from now such as 30d or 12w.",
+        "Give a date (2026-12-31), an RFC 3339 time, a span from now such as 30d or 12w, or never.",
     )

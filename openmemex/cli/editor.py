@@ -63,7 +63,9 @@ def _editor() -> list[str]:
         found = shutil.which(name)
         if found:
             return [found]
-    raise OpenMemexError("No editor is known.", "Set EDITOR to your editor's command, or give the text itself.")
+    raise OpenMemexError(
+        "No editor is known.", "Set EDITOR to your editor's command, or give the text itself."
+    )
 
 
 def _wait_for(words: list[str], path: str) -> None:

@@ -48,7 +48,7 @@ def _dispatch(arguments: list[str]) -> int:
 
 
 def as_utf8(text: str, position: int) -> str:
-    """An argument as the text that its bytes are in UTF-8, whatever the locale; raises UsageError for others."""
+    """An argument as the text that its bytes are in UTF-8, in any locale; raises UsageError for others."""
     if text.isascii():
         return text
     try:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable
 from typing import Annotated, Any, get_type_hints
 
 import typer
+from typer.core import TyperCommand
 
 from openmemex.cli import completing
 from openmemex.cli.session import Session
@@ -24,9 +26,7 @@ Verbose = Annotated[bool, typer.Option("--verbose", help="Say more of what was u
 Plain = Annotated[bool, typer.Option("--plain", help="No colour and nothing that moves.")]
 
 Limit = Annotated[str | None, typer.Option("--limit", metavar="N", help="Show at most N memories.")]
-All = Annotated[
-    bool, typer.Option("--all", help="Also replaced, retracted, archived and expired memories.")
-]
+All = Annotated[bool, typer.Option("--all", help="Also replaced, retracted, archived and expired memories.")]
 FilterScope = Annotated[
     str | None,
     typer.Option(
@@ -105,7 +105,7 @@ Source = Annotated[
 ]
 Ref = Annotated[
     str | None,
-    typer.Option("--ref", metavar="REF", help="Where the full text lives: a path in the repository or a URL."),
+    typer.Option("--ref", metavar="REF", help="Where the full text lives: a path or a URL."),
 ]
 Paths = Annotated[
     list[str] | None,
@@ -119,7 +119,7 @@ Expires = Annotated[
 ]
 File = Annotated[
     str | None,
-    typer.Option("--file", metavar="F", help="Take the text from a file (Markdown with or without front matter)."),
+    typer.Option("--file", metavar="F", help="Take the text from a file, such as a Markdown note."),
 ]
 
 MemoryId = Annotated[
@@ -134,13 +134,25 @@ MemoryId = Annotated[
 MemoryIds = Annotated[
     list[str],
     typer.Argument(
-        metavar="ID...",
+        metavar="ID",
         show_default=False,
         help="Ids, or 4 or more characters of their starts or ends.",
         autocompletion=completing.ids,
     ),
 ]
 
+
+class _Command(TyperCommand):
+    """A command whose help names arguments as people do, without the types of the code behind them."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        super().format_help(ctx, formatter)
+        formatter.buffer = [
+            _CODE_TYPE.sub(lambda found: " " * len(found[0]), part) for part in formatter.buffer
+        ]
+
+
+_CODE_TYPE = re.compile(r"(?<=[A-Z.|-]) <(?:str|list\[str\])>")
 _EVERY_COMMAND = {"json": Json, "project": Project, "verbose": Verbose, "plain": Plain}
 _DEFAULTS = {"json": False, "project": None, "verbose": False, "plain": False}
 
@@ -171,7 +183,14 @@ def command(
         started.__annotations__ = {p.name: p.annotation for p in shown} | {"return": int}
         started.__doc__ = function.__doc__
         lines = "\n".join("  " + line for line in example.splitlines())
-        app.command(name, context_settings=HELP_NAMES, epilog=f"\b\nExample:\n{lines}")(started)
+        first = inspect.cleandoc(function.__doc__ or "").split("\n\n")[0].replace("\n", " ")
+        app.command(
+            name,
+            cls=_Command,
+            context_settings=HELP_NAMES,
+            short_help=first.partition(". ")[0].removesuffix("."),
+            epilog=f"\b\nExample:\n{lines}",
+        )(started)
         return function
 
     return register

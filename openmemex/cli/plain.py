@@ -51,7 +51,7 @@ def counted(number: int, noun: str, plural: str = "") -> str:
 
 
 def memories(number: int) -> str:
-    """"1 memory", "3 memories"."""
+    """ "1 memory", "3 memories"."""
     return counted(number, "memory", "memories")
 
 

@@ -10,14 +10,20 @@ from openmemex.cli import plain
 from openmemex.cli.escape import one_line, visible
 from openmemex.cli.terminal import Screen
 from openmemex.memory.model import parse_time
-from openmemex.results import memory_json
+from openmemex.results import Written, memory_json
 
 if TYPE_CHECKING:
     from openmemex.index.rows import Row, Unread
+    from openmemex.operations.config import Entry
+    from openmemex.operations.doctor import Check
+    from openmemex.operations.forget import Forgotten
     from openmemex.operations.listing import Listed
     from openmemex.operations.pull import Pulled
+    from openmemex.operations.reindex import Reindexed
     from openmemex.operations.scopes import ScopeLine
     from openmemex.operations.show import Shown
+    from openmemex.operations.submit import Submitted
+    from openmemex.operations.sync_status import SyncStatus
     from openmemex.operations.where import Where
     from openmemex.workspace import Project
 
@@ -28,6 +34,7 @@ SECTIONS = (
     ("branch", "On other branches"),
 )
 
+SHOWN = 20
 SOURCES = {
     "option": "named by --project",
     "environment": "named by OPEN_MEMEX_PROJECT",
@@ -58,7 +65,9 @@ def sections(rows: Iterable[Row], screen: Screen, *, first: int = 1) -> Iterator
             number += 1
 
 
-def list_lines(listed: Listed, screen: Screen, project: Project, *, filtered: bool, every: bool) -> Iterator[str]:
+def list_lines(
+    listed: Listed, screen: Screen, project: Project, *, filtered: bool, every: bool
+) -> Iterator[str]:
     """What a list shows: the rows in sections, the true total, and how to see the rest."""
     here = one_line(f"in {project.name}" if project.name else "on this computer")
     fitting = " that fit" if filtered else ""
@@ -227,10 +236,222 @@ def pulled_lines(pulled: Pulled, screen: Screen) -> Iterator[str]:
         yield from unread_lines(pulled.quarantined)
 
 
-ACTIONS = {
-    "created": "Saved as {id}, {place}.",
-    "superseded": "Saved as {id}, in the place of the old one, {place}.",
-    "updated": "Changed {id}.",
-    "unchanged": "Nothing changed: {id} is like that already.",
-    "duplicate": "Nothing was written: {id} says the same already.",
-}
+def written_lines(written: Written, project: Project) -> Iterator[str]:
+    """What became of a write, and the next step."""
+    if written.action == "duplicate":
+        yield f"Nothing was written: {written.id} says the same already."
+        return
+    if written.action == "unchanged":
+        yield f"Nothing changed: {written.id} is like that already."
+        return
+    folder = written.path.split("/")
+    waits = folder[0] == "memories" and folder[1:2] != ["personal"]
+    done = {"created": "Saved", "superseded": "Saved, in the place of the old one:", "updated": "Changed"}
+    yield f"{done.get(written.action, written.action)} {written.id}"
+    if waits:
+        yield "  " + one_line(f"waiting to be shared, in {project.name}: {written.path}")
+        if written.action != "updated":
+            yield f"  share it with the team: open-memex submit {written.id}"
+    elif folder[0] == "memories":
+        yield "  " + one_line(f"on this computer, for you alone: {written.path}")
+    else:
+        yield "  " + one_line(f"in the repository: {written.path}")
+
+
+def forgotten_json(done: Forgotten) -> dict[str, Any]:
+    """What `forget --json` prints."""
+    return {
+        "items": [
+            {
+                "id": item.row.id,
+                "action": item.action,
+                "path": item.row.rel_path,
+                "note": item.note or None,
+                "hint": item.hint or None,
+            }
+            for item in done.items
+        ],
+        "done": sum(item.action != "failed" for item in done.items),
+        "total": len(done.items),
+    }
+
+
+def forgotten_lines(done: Forgotten) -> Iterator[str]:
+    """What became of each memory that was to be forgotten; what failed is told on stderr instead."""
+    words = {
+        "deleted": "Deleted",
+        "retracted": "Retracted, kept in its file but no longer found:",
+        "unchanged": "Nothing to do for",
+    }
+    for item in done.items:
+        if item.action in words:
+            yield f"{words[item.action]} {item.row.id}" + (f" ({one_line(item.note)})" if item.note else "")
+
+
+def sync_status_json(status: SyncStatus) -> dict[str, Any]:
+    """What `sync-status --json` prints."""
+    project = status.project
+    return {
+        "project": {
+            "name": project.name or None,
+            "root": project.root or None,
+            "source": project.source,
+            "scope_key": project.keys[0] if project.keys else None,
+            "reason": project.reason or None,
+        },
+        "outbox": [memory_json(row) for row in status.outbox],
+        "on_branches": [memory_json(row) for row in status.on_branches],
+        "uncommitted": [entry.path for entry in status.uncommitted],
+        "states": status.states,
+        "quarantined": unread_json(status.quarantined),
+        "last_sync": status.last_sync,
+        "fetched_at": status.fetched_at,
+        "git": status.git or None,
+    }
+
+
+def sync_status_lines(status: SyncStatus, screen: Screen) -> Iterator[str]:
+    """Where the memories of this project stand, and the next step."""
+    project = status.project
+    if project.root:
+        yield one_line(f"Project {project.name}, in {project.root}")
+    else:
+        yield one_line(f"No project here: {project.reason}")
+    shared = sum(status.states.values())
+    if status.states:
+        detail = ", ".join(f"{number} {state}" for state, number in status.states.items())
+        yield f"Shared with the team: {plain.memories(shared)} ({one_line(detail)})"
+    elif not status.git:
+        yield "Shared with the team: no memories yet"
+    if status.git:
+        yield one_line(f"Git: {status.git}")
+    if status.fetched_at:
+        when = parse_time(status.fetched_at)
+        if when is not None:
+            yield f"Last pull: {plain.age(time.time() - when.timestamp())}"
+    number = 1
+    for title, rows in (("Waiting to be shared", status.outbox), ("On other branches", status.on_branches)):
+        if not rows:
+            continue
+        yield ""
+        yield screen.style(f"{title}: {len(rows)}", "bold")
+        for row in rows[:SHOWN]:
+            yield from plain.row_lines(number, row, age_of(row), screen)
+            number += 1
+        if len(rows) > SHOWN:
+            number += len(rows) - SHOWN
+            yield f"{len(rows) - SHOWN} more, not shown: open-memex list --state draft --limit {len(rows)}"
+    if status.outbox:
+        yield "Share with the team: open-memex submit ID..."
+    if status.uncommitted:
+        yield ""
+        yield screen.style(f"Changed in the repository, not committed: {len(status.uncommitted)}", "bold")
+        for entry in status.uncommitted:
+            yield f"{number}. " + one_line(f"{entry.path} ({entry.state})")
+            number += 1
+        yield "Commit them: open-memex submit ID..."
+    if status.quarantined:
+        yield ""
+        yield screen.style(f"Can't be read as memories: {len(status.quarantined)}", "bold")
+        yield from unread_lines(status.quarantined)
+    if not (status.outbox or status.on_branches or status.uncommitted):
+        yield "Nothing waits to be shared."
+
+
+def reindexed_json(made: Reindexed) -> dict[str, Any]:
+    """What `reindex --json` prints."""
+    return {"memories": made.memories, "quarantined": unread_json(made.quarantined), "fresh": made.fresh}
+
+
+def reindexed_lines(made: Reindexed) -> Iterator[str]:
+    """How many memories the new index knows, and what it could not read."""
+    left = len(made.quarantined)
+    if not made.fresh:
+        yield "Not finished: another process holds the index. The next search goes on."
+    elif left:
+        yield f"Made the index again from {made.memories} of {made.memories + left} files; left out:"
+    else:
+        yield f"Made the index again from {plain.memories(made.memories)}."
+    yield from unread_lines(made.quarantined)
+
+
+def check_lines(checks: Sequence[Check], screen: Screen) -> Iterator[str]:
+    """Each check, what it found, and how to mend it."""
+    for check in checks:
+        mark = screen.style("ok", "green") if check.ok else screen.style("bad", "red")
+        yield f"{mark:<4}" + one_line(f"{check.name}: {check.text}")
+        if not check.ok and check.fix:
+            yield "    " + one_line(check.fix)
+    bad = sum(not check.ok for check in checks)
+    yield f"{bad} of {plain.counted(len(checks), 'check')} failed." if bad else "All is well."
+
+
+def value_text(value: Any) -> str:
+    """A setting's value as a person types it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (tuple, list)):
+        return one_line(", ".join(map(str, value)))
+    return one_line(str(value))
+
+
+def entry_json(entry: Entry) -> dict[str, Any]:
+    """A setting for --json."""
+    plain_value = list(entry.value) if isinstance(entry.value, tuple) else entry.value
+    default = list(entry.default) if isinstance(entry.default, tuple) else entry.default
+    return {"key": entry.key, "value": plain_value, "default": default, "set": entry.is_set, "doc": entry.doc}
+
+
+def entry_lines(entries: Sequence[Entry], config_file: str) -> Iterator[str]:
+    """All settings, those of the file marked."""
+    yield from table(
+        [
+            (entry.key, value_text(entry.value) or "(empty)", "*" if entry.is_set else "", entry.doc)
+            for entry in entries
+        ]
+    )
+    yield one_line(f"* differs from the default, by {config_file}")
+
+
+def set_lines(entry: Entry, config_file: str) -> Iterator[str]:
+    """What `config set` did."""
+    yield one_line(f"{entry.key} is now {value_text(entry.value) or '(empty)'}, in {config_file}")
+
+
+def unset_lines(key: str, changed: bool, config_file: str) -> Iterator[str]:
+    """What `config unset` did."""
+    if changed:
+        yield one_line(f"{key} is no longer in {config_file}: its default holds")
+    else:
+        yield one_line(f"Nothing changed: {key} is not in {config_file}")
+
+
+def submitted_json(done: Submitted) -> dict[str, Any]:
+    """What `submit --json` prints."""
+    return {
+        "commit": done.commit or None,
+        "branch": done.branch,
+        "files": list(done.files),
+        "pushed": done.pushed,
+        "pr": done.pr,
+        "next": list(done.next),
+        "dry_run": done.dry_run,
+        "notices": [notice._asdict() for notice in done.notices],
+    }
+
+
+def submitted_lines(done: Submitted) -> Iterator[str]:
+    """What a submit committed, and the commands that go on from there."""
+    files = plain.counted(len(done.files), "file")
+    if done.dry_run:
+        yield one_line(f"Would commit {files} to {done.branch}; nothing was changed:")
+    elif done.commit:
+        yield one_line(f"Committed {files} to {done.branch} ({done.commit[:10]}):")
+    else:
+        yield "Nothing was left to commit."
+    for number, path in enumerate(done.files, 1):
+        yield f"  {number}. " + one_line(path)
+    if done.next:
+        yield "Next:"
+    for step in done.next:
+        yield "  " + one_line(step)

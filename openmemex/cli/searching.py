@@ -1,19 +1,21 @@
 """The search command: its few options read by hand, the operation, the hits shown.
 
 It is what people and agents start most, so nothing here may import the library that reads the other
-commands' options. That library's own definition (`commands.reading`) calls `run` with the same `SearchCall`; a
-test holds both readings equal.
+commands' options. That library's own definition (`commands.reading`) calls `run` with the same `SearchCall`;
+a test holds both readings equal.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from openmemex.cli import plain, values
 from openmemex.cli.session import Session
 from openmemex.index.rows import Filters
-from openmemex.operations.search import Found, search
 from openmemex.results import hit_json
+
+if TYPE_CHECKING:
+    from openmemex.operations.search import Found
 
 DEFAULT_LIMIT = 10
 
@@ -39,7 +41,7 @@ _VALUES = {f"--{name}": name for name in ("limit", "scope", "type", "project")}
 
 
 def parse(arguments: list[str]) -> SearchCall | None:
-    """What stands after `search`; None for anything that is better told by the full reader: help, mistakes."""
+    """What stands after `search`; None for what the full reader should tell: help and mistakes."""
     given: dict[str, Any] = {}
     words: list[str] = []
     tags: list[str] = []
@@ -83,6 +85,8 @@ def run(call: SearchCall) -> int:
         all=call.all,
     )
     limit = values.limit(call.limit, DEFAULT_LIMIT)
+    from openmemex.operations.search import search
+
     with session.workspace() as ws:
         found = search(
             ws,
@@ -101,7 +105,7 @@ def run(call: SearchCall) -> int:
 
 
 def document(found: Found, explain: bool) -> dict[str, Any]:
-    """What `search --json` prints; with --explain also the expression, what was hidden, and each hit's why."""
+    """What `search --json` prints; --explain adds the expression, what was hidden, and each hit's why."""
     shown: dict[str, Any] = {
         "query": found.query,
         "hits": [{**hit_json(hit), "why": hit.why} if explain else hit_json(hit) for hit in found.hits],

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 from openmemex.cli.progress import Bar
 from openmemex.cli.terminal import Screen
 from openmemex.results import Notice
-from openmemex.workspace import Workspace
 
 if TYPE_CHECKING:
     from openmemex.index.rows import Freshness
+    from openmemex.workspace import Workspace
 
 
 class Session:
@@ -37,6 +37,9 @@ class Session:
     @contextmanager
     def workspace(self) -> Iterator[Workspace]:
         """The workspace of here, closed at the end. What is wrong in the configuration is told on stderr."""
+        # Not at the top: help must be given even where SQLite can't be loaded.
+        from openmemex.workspace import Workspace
+
         ws = Workspace.open(project=path_given(self.project))
         try:
             for problem in ws.settings_problems:

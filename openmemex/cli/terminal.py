@@ -66,7 +66,7 @@ class Screen:
         return _styled(text, name) if self._colours(sys.stdout) else text
 
     def lines(self, lines: Iterable[str]) -> None:
-        """Write lines of a result. Texts from outside were made `visible` by whoever put the line together."""
+        """Write lines of a result. Whoever put a line together made texts from outside `visible`."""
         text = "".join(line + "\n" for line in lines)
         if text:
             write(sys.stdout, text)
@@ -105,7 +105,7 @@ class Screen:
 
 
 def write(stream: TextIO | None, text: str) -> None:
-    """Write `text`, with an escape for what the stream's encoding can't hold. A closed stream takes nothing."""
+    """Write `text`, with an escape for what the stream's encoding can't hold; nothing to a closed stream."""
     if stream is None:
         return
     try:

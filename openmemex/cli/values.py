@@ -70,6 +70,13 @@ def source(value: str | None) -> str:
     return one_of(value, SOURCES, "--source")
 
 
+def status(value: str) -> str:
+    """A lifecycle state that a person may set; whether it may be set is the operation's to say."""
+    from openmemex.memory.model import STATUSES
+
+    return one_of(value, STATUSES, "STATE")
+
+
 def state(value: str | None) -> tuple[str, str]:
     """The lifecycle state or the review state that --state names, the other one ""."""
     if value is None:
@@ -91,7 +98,7 @@ def limit(value: str | None, default: int) -> int:
 
 
 def tags(given: Iterable[str]) -> tuple[str, ...]:
-    """The tags of repeated options and comma lists, as they are stored: trimmed, lower case, no duplicates."""
+    """The tags of repeated options and comma lists as they are stored: trimmed, lower case, no doubles."""
     parts = (part.strip().lower() for text in given for part in text.split(","))
     return tuple(dict.fromkeys(part for part in parts if part))
 

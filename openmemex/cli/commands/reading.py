@@ -34,6 +34,7 @@ def register(app: typer.Typer) -> None:
     @command(app, "search", example='open-memex search "how do we rotate the staging password?"')
     def search(
         session: Session,
+        *,
         words: Annotated[
             list[str] | None,
             typer.Argument(metavar="QUERY", show_default=False, help="Words, a name, or a whole question."),
@@ -66,6 +67,7 @@ def register(app: typer.Typer) -> None:
     @command(app, "list", example="open-memex list --type decision --tag database")
     def list_(
         session: Session,
+        *,
         limit: Limit = None,
         scope: FilterScope = None,
         type: FilterType = None,
@@ -143,6 +145,8 @@ def register(app: typer.Typer) -> None:
         from openmemex.operations.scopes import scopes
 
         with session.workspace() as ws:
-            lines = scopes(ws)
-            session.show(lambda: {"scopes": [line._asdict() for line in lines]}, lambda: render.scope_lines(lines))
+            lines = scopes(ws, progress=session.progress)
+            session.show(
+                lambda: {"scopes": [vars(line) for line in lines]}, lambda: render.scope_lines(lines)
+            )
         return 0

@@ -22,6 +22,7 @@ def register(app: typer.Typer) -> None:
     )
     def submit_(
         session: Session,
+        *,
         ids: MemoryIds,
         branch: Annotated[
             str | None,
@@ -39,7 +40,8 @@ def register(app: typer.Typer) -> None:
             str | None, typer.Option("-m", "--message", metavar="TEXT", help="The commit's message.")
         ] = None,
         dry_run: Annotated[
-            bool, typer.Option("--dry-run", help="Check everything and say what would be done; change nothing.")
+            bool,
+            typer.Option("--dry-run", help="Check everything, say what would be done, change nothing."),
         ] = False,
     ) -> int:
         """Commit memories to the repository: exactly their files, nothing else of yours.
@@ -49,9 +51,7 @@ def register(app: typer.Typer) -> None:
         from openmemex.operations.submit import submit
 
         with session.workspace() as ws:
-            done = submit(
-                ws, ids, branch=branch, onto=onto, base=base, message=message, dry_run=dry_run
-            )
+            done = submit(ws, ids, branch=branch, onto=onto, base=base, message=message, dry_run=dry_run)
             session.told(done.notices)
             session.show(lambda: render.submitted_json(done), lambda: render.submitted_lines(done))
         return 0
@@ -82,7 +82,8 @@ def show_sync_status(session: Session) -> int:
     from openmemex.operations.sync_status import sync_status
 
     with session.workspace() as ws:
-        status = sync_status(ws)
+        status = sync_status(ws, progress=session.progress)
+        session.told(status.notices)
         session.show(
             lambda: render.sync_status_json(status), lambda: render.sync_status_lines(status, session.screen)
         )

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from openmemex.cli import completing, content, render, values
+from openmemex.cli import completing, content, plain, render, values
 from openmemex.cli.commands import sharing
 from openmemex.cli.editor import edited
 from openmemex.cli.options import (
@@ -27,14 +27,17 @@ from openmemex.cli.options import (
     several,
 )
 from openmemex.cli.session import Session
-from openmemex.errors import PartlyDone, Refused, UsageError
+from openmemex.errors import Refused, UsageError
 from openmemex.results import Written, written_json
+
+if TYPE_CHECKING:
+    from openmemex.index.rows import Row
+    from openmemex.trust.admission import Draft
+    from openmemex.workspace import Workspace
 
 Texts = Annotated[
     list[str] | None,
-    typer.Argument(
-        metavar="[TEXT | -]", show_default=False, help="The text, in quotes; - reads it from stdin."
-    ),
+    typer.Argument(metavar="TEXT|-", show_default=False, help="The text, in quotes; - reads it from stdin."),
 ]
 
 
@@ -65,6 +68,7 @@ def register(app: typer.Typer) -> None:
     )
     def add_(
         session: Session,
+        *,
         text: Texts = None,
         file: File = None,
         scope: Scope = None,
@@ -95,6 +99,7 @@ def register(app: typer.Typer) -> None:
     )
     def edit_(
         session: Session,
+        *,
         id: MemoryId,
         body: Annotated[
             str | None,
@@ -126,6 +131,7 @@ def register(app: typer.Typer) -> None:
     )
     def supersede_(
         session: Session,
+        *,
         id: MemoryId,
         text: Texts = None,
         file: File = None,
@@ -150,6 +156,7 @@ def register(app: typer.Typer) -> None:
     @command(app, "forget", example="open-memex forget 4X7Q\nopen-memex forget 4X7Q 9KTM --soft --yes")
     def forget_(
         session: Session,
+        *,
         ids: MemoryIds,
         soft: Annotated[
             bool, typer.Option("--soft", help="Keep the file, but retract it: it is no longer found.")
@@ -162,16 +169,17 @@ def register(app: typer.Typer) -> None:
     @command(app, "status", example="open-memex status 4X7Q archived\nopen-memex status")
     def status_(
         session: Session,
+        *,
         id: Annotated[
             str | None,
             typer.Argument(
-                metavar="[ID", show_default=False, help="A memory's id.", autocompletion=completing.ids
+                metavar="ID", show_default=False, help="A memory's id.", autocompletion=completing.ids
             ),
         ] = None,
         state: Annotated[
             str | None,
             typer.Argument(
-                metavar="STATE]",
+                metavar="STATE",
                 show_default=False,
                 help="active, deprecated, retracted or archived.",
                 autocompletion=completing.states,
@@ -189,7 +197,7 @@ def register(app: typer.Typer) -> None:
         from openmemex.operations.status import set_status
 
         with session.workspace() as ws:
-            return _written(session, set_status(ws, id, values.status(state)))
+            return _written(session, ws, set_status(ws, id, values.status(state)))
 
 
 def _add(session: Session, words: tuple[str, ...], file: str | None, given: Given) -> int:
@@ -199,51 +207,68 @@ def _add(session: Session, words: tuple[str, ...], file: str | None, given: Give
     note = _text_given(session, words, file, "add")
     with session.workspace() as ws:
         if note is not None:
-            return _written(session, add(ws, _draft(note, fields)))
+            return _written(session, ws, add(ws, _draft(note, fields)))
         with edited(ws.data_root, "") as text:
             _refuse_blank(text)
-            return _written(session, add(ws, _draft(content.Note(text, {}), fields)))
+            return _written(session, ws, add(ws, _draft(content.Note(text, {}), fields)))
 
 
-def _supersede(
-    session: Session, ref: str, words: tuple[str, ...], file: str | None, given: Given
-) -> int:
+def _supersede(session: Session, ref: str, words: tuple[str, ...], file: str | None, given: Given) -> int:
     from openmemex.operations.edit import editable_text
     from openmemex.operations.supersede import supersede
 
     fields = _fields(given)
     note = _text_given(session, words, file, "supersede")
     with session.workspace() as ws:
+        if fields.get("scope"):
+            _same_scope(ws, ref, fields["scope"])
         if note is not None:
-            return _written(session, supersede(ws, ref, _draft(note, fields)))
-        with edited(ws.data_root, editable_text(ws, ref)) as text:
+            return _written(session, ws, supersede(ws, ref, _draft(note, fields)))
+        memory_id, text = editable_text(ws, ref)
+        with edited(ws.data_root, text) as text:
             _refuse_blank(text)
-            return _written(session, supersede(ws, ref, _draft(content.Note(text, {}), fields)))
+            return _written(session, ws, supersede(ws, memory_id, _draft(content.Note(text, {}), fields)))
 
 
 def _edit(session: Session, ref: str, body: str | None, file: str | None, given: Given) -> int:
-    from openmemex.operations.edit import Changes, edit, edit_text, editable_text
+    from openmemex.operations.edit import Changes, edit, editable_text
 
     if body is not None and file is not None:
         raise UsageError("--body and --file both give a text.", "Give one of them.")
     fields = _fields(given)
-    note = None
     if file is not None:
         note = content.from_file(file)
         _tell_unused(session, note)
-        fields = {**note.fields, **fields}
+        fields = {**note.fields, **fields, "body": note.text}
     elif body is not None:
-        note = content.Note(content.from_stdin() if body == "-" else body, {})
+        fields["body"] = content.from_stdin() if body == "-" else body
+    scope = fields.pop("scope", None)
     with session.workspace() as ws:
-        if note is not None or fields:
-            return _written(session, edit(ws, ref, Changes(**fields), body=None if note is None else note.text))
+        if scope is not None:
+            _same_scope(ws, ref, scope)
+        if fields or scope is not None:
+            return _written(session, ws, edit(ws, ref, Changes(**fields)))
         if not session.screen.can_ask():
             raise UsageError(
                 "Nothing to change was given.",
                 "Give a field (such as --type decision) or --body TEXT; on a terminal your editor opens.",
             )
-        with edited(ws.data_root, editable_text(ws, ref)) as text:
-            return _written(session, edit_text(ws, ref, text))
+        memory_id, text = editable_text(ws, ref)
+        with edited(ws.data_root, text) as text:
+            _refuse_blank(text)
+            return _written(session, ws, edit(ws, memory_id, Changes(body=text)))
+
+
+def _same_scope(ws: Workspace, ref: str, scope: str) -> None:
+    from openmemex.selecting import select
+
+    ws.reconcile()
+    row = select(ws, ref)
+    if row.scope != scope:
+        raise Refused(
+            f"{row.id} is a {row.scope} memory, and no change makes it a {scope} one.",
+            f"Save it anew with `open-memex add --scope {scope}`, then forget the old one.",
+        )
 
 
 def _forget(session: Session, refs: list[str], *, soft: bool, yes: bool) -> int:
@@ -252,22 +277,32 @@ def _forget(session: Session, refs: list[str], *, soft: bool, yes: bool) -> int:
     with session.workspace() as ws:
         rows = plan(ws, refs)
         if not yes:
-            what = "retract" if soft else "delete for good"
-            session.screen.note(f"This would {what}:")
-            for line in render.sections(rows, session.screen):
-                session.screen.note(line)
-            if not session.screen.can_ask():
-                raise Refused("Nobody is there to answer, so nothing was forgotten.", "Give --yes to go on.")
-            if session.screen.ask(f"{what.capitalize()}? [y/N]").lower() not in ("y", "yes"):
-                raise Refused("Nothing was forgotten.", "Answer y to go on.")
-        done = forget(ws, refs, soft=soft)
+            _confirm(session, rows, soft)
+        done = forget(ws, rows, soft=soft)
         session.show(lambda: render.forgotten_json(done), lambda: render.forgotten_lines(done))
-    return 0
+        failed = [item for item in done.items if item.action == "failed"]
+        if not failed:
+            return 0
+        for item in failed:
+            session.screen.note(f"{item.row.id}: {item.note}. {item.hint}", kind="error")
+        session.screen.note(f"{len(done.items) - len(failed)} of {len(done.items)} done.")
+        return 1 if len(failed) == len(done.items) else 4
 
 
-def _text_given(
-    session: Session, words: tuple[str, ...], file: str | None, name: str
-) -> content.Note | None:
+def _confirm(session: Session, rows: list[Row], soft: bool) -> None:
+    screen = session.screen
+    what = "be retracted" if soft else "be deleted for good"
+    screen.note(f"{'This' if len(rows) == 1 else 'These'} would {what}:")
+    for number, row in enumerate(rows, 1):
+        screen.note(f"{number}. {row.summary}")
+        screen.note(f"   {row.id}, {plain.place(row)}: {row.rel_path}")
+    if not screen.can_ask():
+        raise Refused("Nobody is there to answer, so nothing was forgotten.", "Give --yes to go on.")
+    if screen.ask("Go on? [y/N]").lower() not in ("y", "yes"):
+        raise Refused("Nothing was forgotten.", "Answer y to go on.")
+
+
+def _text_given(session: Session, words: tuple[str, ...], file: str | None, name: str) -> content.Note | None:
     """The text that the command line gives; None when a person is to write it in an editor."""
     if len(words) > 1:
         # The words are not repeated: they may be anything.
@@ -296,7 +331,9 @@ def _tell_unused(session: Session, note: content.Note) -> None:
 
 def _refuse_blank(text: str) -> None:
     if not text.strip():
-        raise Refused("The text is empty, so nothing was saved.", "Write something and save it in the editor.")
+        raise Refused(
+            "The text is empty, so nothing was saved.", "Write something and save it in the editor."
+        )
 
 
 def _fields(given: Given) -> dict[str, Any]:
@@ -328,12 +365,14 @@ def _draft(note: content.Note, fields: dict[str, Any]) -> Draft:
     return Draft(content=note.text, **{**note.fields, **fields})
 
 
-def _written(session: Session, written: Written) -> int:
+def _written(session: Session, ws: Workspace, written: Written) -> int:
     """Show what became of a write; a refused one ends with exit code 1."""
     refused = written.action == "refused"
     if refused and not session.screen.json:
         reasons = " ".join(notice.text for notice in written.notices)
-        raise Refused(reasons or f"{written.id} was not changed.", f"`open-memex show {written.id}` shows it.")
+        raise Refused(
+            reasons or f"{written.id} was not changed.", f"`open-memex show {written.id}` shows it."
+        )
     session.told(written.notices)
-    session.show(lambda: written_json(written), lambda: render.written_lines(written))
+    session.show(lambda: written_json(written), lambda: render.written_lines(written, ws.project))
     return 1 if refused else 0
