@@ -14,6 +14,8 @@ from openmemex.errors import OpenMemexError, UsageError
 
 DONE, FAILED, USAGE, DECISION, PARTLY, INTERRUPTED = 0, 1, 2, 3, 4, 130
 
+_READ_HELP = "`open-memex --help` shows how it is used."
+_ASK_DOCTOR = "`open-memex doctor` checks that everything here works."
 _DISK_HINTS = {
     "ENOSPC": "Make room on that disk and try again; what was there is unchanged.",
     "EDQUOT": "Make room in your quota and try again; what was there is unchanged.",
@@ -77,9 +79,9 @@ def _report(error: Exception, argv: list[str]) -> int:
     if screen.json:
         screen.document(error_json(told))
         _flush()
-    screen.note(told.message, kind="usage" if isinstance(told, UsageError) else "error")
-    if told.hint:
-        screen.note(told.hint)
+    usage = isinstance(told, UsageError)
+    screen.note(told.message, kind="usage" if usage else "error")
+    screen.note(told.hint or (_READ_HELP if usage else _ASK_DOCTOR))
     return told.exit_code
 
 
