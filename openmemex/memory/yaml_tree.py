@@ -39,6 +39,8 @@ _CORE_TAGS: Final = frozenset(
 )
 # What neither YAML version lets stand unescaped ("c-printable").
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+# What was opened and never closed is noticed lines later: the line of its beginning is the one to mend.
+_OPENED = re.compile("quoted scalar|simple key|flow sequence|flow mapping|tag")
 _QUOTED_TEXT = re.compile(r"'[^']{2,}'")
 _SHOWABLE_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,40}\Z")
 
@@ -118,10 +120,14 @@ def scan(text: str, start: int, end: int, loader: Any = None) -> Collection:
         if forbidden:
             reason = f"bad YAML: character U+{ord(forbidden[0]):04X} is not allowed"
             raise Unreadable(reason, line_at(text, start + forbidden.start())) from None
-        mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
-        problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "not readable"
+        mark = getattr(error, "problem_mark", None)
+        if _OPENED.search(getattr(error, "context", None) or ""):
+            mark = getattr(error, "context_mark", None) or mark
+        problem = str(getattr(error, "problem", None) or "not readable")
+        if "nesting" in problem:  # libyaml's own limit on what it looks ahead at
+            problem = f"nested more than {MAX_DEPTH} levels deep"
         # A parser may quote the text that it stumbled over; a message must not.
-        problem = _QUOTED_TEXT.sub("…", str(problem))
+        problem = _QUOTED_TEXT.sub("…", problem)
         raise Unreadable(f"bad YAML: {problem}", line_at(text, start + (mark.index if mark else 0))) from None
 
 
