@@ -11,10 +11,9 @@ Progress = Callable[[int, int], None]
 class Place(Protocol):
     """A home of memories, as the index needs to know it (the store's `Home` is one).
 
-    `kind` is "personal", "outbox", "repository" or "branch". `folder` is the absolute folder of the files; of a
-    branch it is the repository's common git folder, `ref` the full name of the ref, and `base` the memory
-    folder inside the tree. `base` of the others is what paths in output are relative to.
-    """
+    `kind` is "personal", "outbox", "repository" or "branch". `folder` is the absolute folder of the files;
+    of a branch it is the repository's common git folder, `ref` the full name of the ref, and `base` the
+    memory folder inside the tree. `base` of the others is what paths in output are relative to."""
 
     @property
     def kind(self) -> str: ...
@@ -44,11 +43,10 @@ class TreeReader(Protocol):
 class Row(NamedTuple):
     """One memory as lists and searches show it; secrets are masked here whatever the file holds.
 
-    `status` and `superseded_by` are completed: a memory that another one of here supersedes says so, whether or
-    not its file does yet. `place_label` is "" or "on branch NAME". `path` is absolute (of a branch: inside the
-    tree), `rel_path` is as output shows it. `masked`: the file holds a secret in clear. `blob` is git's id of
-    the file's bytes. `standing` is "own" in the personal home, else "unreviewed".
-    """
+    `status` and `superseded_by` are completed: a memory that another one of here supersedes says so,
+    whether or not its file does yet. `place_label` is "" or "on branch NAME". `path` is absolute (of a
+    branch: inside the tree), `rel_path` is as output shows it. `masked`: the file holds a secret in clear.
+    `blob` is git's id of the file's bytes. `standing` is "own" in the personal home, else "unreviewed"."""
 
     id: str
     scope: str
@@ -129,9 +127,9 @@ class Freshness(NamedTuple):
 class Filters(NamedTuple):
     """Which memories may be found. Empty fields do not filter; `tags` must all be there.
 
-    By default only what is current is found: not superseded, retracted, archived or expired. `all` lifts that,
-    and so does a `status` that names one of those. `now` is the moment expiry is judged at (0: the clock's).
-    """
+    By default only what is current is found: not superseded, retracted, archived or expired. `all` lifts
+    that, and so does a `status` that names one of those. `now` is the moment expiry is judged at (0: the
+    clock's)."""
 
     scope: str = ""
     type: str = ""
