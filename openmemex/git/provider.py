@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from openmemex.git import history, identity, light
+from openmemex.git import committing, history, identity, light, staging
+from openmemex.git.committing import CommitResult
 from openmemex.git.identity import RepositoryIdentity
 from openmemex.git.light import Site
 from openmemex.git.objects import Signature
 from openmemex.git.repository import Capabilities, Repository
+from openmemex.git.staging import FolderEntry
 
 
 class Head(NamedTuple):
@@ -73,6 +75,29 @@ class GitProvider:
     def pending_operation(self) -> str | None:
         """merge, rebase, am, cherry-pick, revert or bisect when one waits to be finished; else None."""
         return self._repository.pending_operation()
+
+    def folder_status(self, folder: str) -> list[FolderEntry]:
+        """What differs from HEAD below `folder` (from the top), and nothing of the rest; writes nothing."""
+        return staging.folder_status(self._repository.git, folder)
+
+    def check_commit(self, paths: Sequence[str], branch: str | None = None, onto: str | None = None) -> None:
+        """Raise what `commit` would raise, and change nothing. The files need not exist yet."""
+        committing.check_commit(Repository(self.site, self._environ), paths, branch, onto)
+
+    def commit(
+        self,
+        files: Mapping[str, bytes | None],
+        *,
+        message: str,
+        branch: str | None = None,
+        onto: str | None = None,
+        dry_run: bool = False,
+    ) -> CommitResult:
+        """Commit exactly these files (path from the top: bytes, None deletes); see committing.commit."""
+        repository = Repository(self.site, self._environ)
+        return committing.commit(
+            repository, files, message=message, branch=branch, onto=onto, dry_run=dry_run
+        )
 
     def resolve(self, rev: str) -> str:
         """The id of the commit that `rev` names. Raises NotFound."""
