@@ -44,7 +44,9 @@ def test_each_error_has_its_code_and_its_two_lines(error, code, told, capsys):
     assert capsys.readouterr() == ("", told)
 
 
-@pytest.mark.parametrize("error", [KeyError("the secret text"), RecursionError(), MemoryError(), ValueError("x\0")])
+@pytest.mark.parametrize(
+    "error", [KeyError("the secret text"), RecursionError(), MemoryError(), ValueError("x\0")]
+)
 def test_a_fault_is_named_by_its_kind_alone(error, capsys):
     assert guarded(raising(error), []) == 1
     out, told = capsys.readouterr()
