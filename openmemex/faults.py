@@ -2,7 +2,8 @@
 
 A workflow calls `reached("submit.objects-written")` right after the step of that name. With
 `OPEN_MEMEX_FAULT=submit.objects-written` in the environment the process dies there by SIGKILL, as at a power
-cut: no clean-up code runs. `OPEN_MEMEX_FAULT=name:3` dies at the third time. Unset, a point costs one compare.
+cut: no clean-up code runs. `OPEN_MEMEX_FAULT=name:3` dies at the third time. Unset, a point costs one
+compare.
 """
 
 import os

@@ -48,7 +48,9 @@ def copies(ws: Workspace, text: str) -> list[Row]:
     ids = sorted({row.id for row in rows})
     if len(ids) > 1:
         shown = ", ".join(ids[:_SHOWN]) + (f" and {len(ids) - _SHOWN} more" if len(ids) > _SHOWN else "")
-        raise DecisionNeeded(f"{part} fits {len(ids)} memories: {shown}.", "Type more of the id that you mean.")
+        raise DecisionNeeded(
+            f"{part} fits {len(ids)} memories: {shown}.", "Type more of the id that you mean."
+        )
     return rows
 
 

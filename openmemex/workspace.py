@@ -6,7 +6,8 @@ On the path of every search, so git's library and the store are imported only wh
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from openmemex import paths, settings
@@ -103,7 +104,7 @@ class Workspace:
 
     @property
     def project(self) -> Project:
-        """The project of here. Its keys come from the index's memory while git's configuration is unchanged."""
+        """The project of here. Its keys are remembered while git's configuration is unchanged."""
         if self._project is None:
             self._project = self._identify()
         return self._project
@@ -210,7 +211,10 @@ class Workspace:
     def reconcile(self, progress: Progress | None = None) -> Freshness:
         """Bring the index up to date with every home of here. Reads only what changed."""
         step = None if progress is None else lambda done, total: progress("Reading memories", done, total)
-        return self.index.reconcile(self.homes(), self.trees, progress=step)
+        freshness = self.index.reconcile(self.homes(), self.trees, progress=step)
+        if freshness.read or freshness.removed:
+            self.index.remember("last-sync", str(int(time.time())))
+        return freshness
 
     @property
     def trees(self) -> _Trees:
@@ -239,13 +243,13 @@ class _Trees:
         """File name to blob id of the memory folder at the branch's tip."""
         return self._workspace.git.entries(home.ref, home.base)
 
-    def blobs(self, oids: list[str]) -> Iterator[tuple[str, bytes]]:
+    def blobs(self, oids: Sequence[str]) -> Iterator[tuple[str, bytes]]:
         """The bytes of each blob."""
         return self._workspace.git.blobs(oids)
 
 
 def staleness(freshness: Freshness) -> list[Notice]:
-    """What a reader must know of the index: that it was rebuilt, or that it could not be brought up to date."""
+    """What a reader must know: that the index was rebuilt, or could not be brought up to date."""
     notices = []
     if freshness.rebuilt:
         notices.append(Notice("rebuilt", freshness.rebuilt))

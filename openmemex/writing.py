@@ -1,7 +1,7 @@
 """What every write shares: the copy that is changed, the lock, the journal of interrupted steps, who writes.
 
-Each operation that writes does it inside `writing(ws, home)`: one process at a time a home, the interrupted steps
-of earlier runs finished first, the index up to date before the decision and after the write.
+Each operation that writes does it inside `writing(ws, home)`: one process at a time a home, the interrupted
+steps of earlier runs finished first, the index up to date before the decision and after the write.
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ class Copy:
 
 
 def open_copy(ws: Workspace, row: Row) -> Copy:
-    """Read the copy that `row` stands for, whole: from its file, or from git for one that only a branch has."""
+    """Read the copy that `row` stands for, whole: from its file, or from git for one that only a branch
+    has.
+    """
     home = _home_of_path(ws, row)
     if home.kind != "branch":
         file = files.read(home, row.id)
@@ -116,19 +118,31 @@ def writer(ws: Workspace) -> str:
     return secrets.mask(name).text
 
 
-def history_with(memory: Memory, by: str, to_state: str, note: str | None, at: str) -> tuple[HistoryEntry, ...]:
+def history_with(
+    memory: Memory, by: str, to_state: str, note: str | None, at: str
+) -> tuple[HistoryEntry, ...]:
     """The review history of `memory` with one more step at its end."""
     return (*memory.review_history, HistoryEntry(at, by, memory.review_state, to_state, note))
 
 
-def link_pair(ws: Workspace, home: homes.Home, new: Memory, old: files.MemoryFile, at: str) -> files.MemoryFile:
-    """Write `new`, which supersedes `old` in the same home, and mark `old`: both, or after a kill the rest later.
+def link_pair(
+    ws: Workspace, home: homes.Home, new: Memory, old: files.MemoryFile, at: str
+) -> files.MemoryFile:
+    """Write `new`, which supersedes `old` in the same home, and mark `old`: both, or after a kill the rest
+    later.
 
     The journal says that this computer began it; `finish_interrupted` completes the half that a kill left.
     """
     intent = journal.begin(
-        ws.data_root, "supersede", lock=lock_key(ws, home.scope), folder=home.folder, key=home.scope_key,
-        kind=home.kind, new=new.id, old=old.memory.id, at=at,
+        ws.data_root,
+        "supersede",
+        lock=lock_key(ws, home.scope),
+        folder=home.folder,
+        key=home.scope_key,
+        kind=home.kind,
+        new=new.id,
+        old=old.memory.id,
+        at=at,
     )
     faults.reached("supersede.begun")
     written = files.write_new(home, new)

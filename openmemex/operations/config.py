@@ -34,8 +34,8 @@ def get_setting(ws: Workspace, name: str) -> Entry:
 def set_setting(ws: Workspace, name: str, text: str) -> Entry:
     """Set `name` to the value that `text` spells, and write the file.
 
-    Raises UsageError for an unknown name or a value that is not allowed, OpenMemexError when the file can't be
-    read or is broken: a file that is not understood is never replaced.
+    Raises UsageError for an unknown name or a value that is not allowed, OpenMemexError when the file can't
+    be read or is broken: a file that is not understood is never replaced.
     """
     key = settings.known(name)
     value = settings.value_from_text(key.name, text)

@@ -9,13 +9,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from openmemex.errors import OpenMemexError
+from openmemex.git.repository import Capabilities
 from openmemex.store import journal
 from openmemex.workspace import Workspace
 
 
 @dataclass(frozen=True)
 class Check:
-    """One thing looked at: `ok`, what was seen, and the command or act that mends it ("" when there is none)."""
+    """One thing looked at: `ok`, what was seen, and the command or act that mends it ("" when there is
+    none).
+    """
 
     name: str
     ok: bool
@@ -62,18 +65,22 @@ def _config(ws: Workspace) -> Iterator[_Result]:
         yield True, ws.config_file if os.path.exists(ws.config_file) else "no file: the defaults hold", ""
     for problem in ws.settings_problems:
         where = f"{ws.config_file}, line {problem.line}: " if problem.line else ""
-        fix = f"open-memex config unset {problem.key}" if problem.kind == "retired" else f"edit {ws.config_file}"
+        fix = (
+            f"open-memex config unset {problem.key}"
+            if problem.kind == "retired"
+            else f"edit {ws.config_file}"
+        )
         yield problem.kind == "retired", where + problem.text, fix
 
 
 def _index(ws: Workspace) -> Iterator[_Result]:
     freshness = ws.reconcile()
-    for line in ws.index.warnings:
-        yield False, line, "see docs/troubleshooting.md"
+    if ws.index.warning:
+        yield False, ws.index.warning, "see docs/troubleshooting.md"
     if not freshness.fresh:
         yield False, "another process holds the index", "try again; `open-memex reindex` makes a new one"
     else:
-        total = sum(ws.index.counts([home]).total for home in ws.homes())
+        total = ws.index.counts(ws.homes())["total"][""]
         rebuilt = f" ({freshness.rebuilt})" if freshness.rebuilt else ""
         yield True, f"{total} memories of this place are indexed{rebuilt}", ""
 
@@ -99,8 +106,7 @@ def _git(ws: Workspace) -> Iterator[_Result]:
     if ws.site is None:
         yield True, "not in a git repository: memories stay on this computer", ""
         return
-    capabilities = ws.git.capabilities()
-    yield True, capabilities.describe(), ""
+    yield True, _kind(ws.git.capabilities()), ""
     pending = ws.git.pending_operation()
     if pending:
         yield False, f"a {pending} is not finished", f"git {pending} --continue, or --abort"
@@ -109,6 +115,20 @@ def _git(ws: Workspace) -> Iterator[_Result]:
         yield True, f"commits are by {author.name} <{author.email}>", ""
     except OpenMemexError as error:
         yield False, error.message, error.hint
+
+
+def _kind(found: Capabilities) -> str:
+    """One line on what kind of repository this is, and who does what in it."""
+    parts = [
+        f"git {found.git_version}",
+        f"engine {found.engine}" + (f" ({found.reason})" if found.reason else ""),
+    ]
+    parts += [name for name in ("bare", "shallow", "partial", "sparse", "shared") if getattr(found, name)]
+    parts += [f"object format {found.object_format}"] if found.object_format != "sha1" else []
+    parts += [f"refs in {found.ref_storage}"] if found.ref_storage != "files" else []
+    parts += ["commits are signed"] if found.signing else []
+    parts += ["commit hooks: " + ", ".join(found.hooks)] if found.hooks else []
+    return ", ".join(parts)
 
 
 def _memory_folder(ws: Workspace) -> Iterator[_Result]:
@@ -124,7 +144,7 @@ def _memory_folder(ws: Workspace) -> Iterator[_Result]:
     elif not os.path.isdir(home.folder):
         yield True, f"{shown} is made by the first submit", ""
     else:
-        total = ws.index.counts([home]).total
+        total = ws.index.counts([home])["total"][""]
         yield True, f"{shown} holds {total} memories", ""
 
 

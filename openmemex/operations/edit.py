@@ -46,8 +46,8 @@ class Changes:
 def edit(ws: Workspace, ref: str, changes: Changes) -> Written:
     """Apply `changes` to the memory that `ref` names, through the same door as every new text.
 
-    A memory that has entered review and whose text, role or type changes is `proposed` again, with an entry in
-    its history. Raises as `select`; UsageError when nothing is to be changed or a value is not allowed.
+    A memory that has entered review and whose text, role or type changes is `proposed` again, with an entry
+    in its history. Raises as `select`; UsageError when nothing is to be changed or a value is not allowed.
     """
     if all(getattr(changes, field.name) is None for field in fields(changes)):
         raise UsageError(
@@ -75,7 +75,9 @@ def edit(ws: Workspace, ref: str, changes: Changes) -> Written:
             wanted["approved_by"] = None
             wanted["review_history"] = history_with(old, by, "proposed", "changed after the review", at)
             if old.review_state != "proposed":
-                notices.append(Notice("review", f"it was {old.review_state}; changed, it needs a review again"))
+                notices.append(
+                    Notice("review", f"it was {old.review_state}; changed, it needs a review again")
+                )
         wanted["updated_at"] = at
         files.replace(file, frontmatter.rewrite(file.document, wanted, body=body))
         notices += late_index(fresh) + repository_notice(file.home, row.id)

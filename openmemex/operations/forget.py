@@ -17,7 +17,9 @@ from openmemex.writing import lock_key, open_copy, writing
 
 @dataclass(frozen=True)
 class Item:
-    """What became of one memory: `action` is deleted, retracted, unchanged or failed; `note` says what is left."""
+    """What became of one memory: `action` is deleted, retracted, unchanged or failed; `note` says what is
+    left.
+    """
 
     row: Row
     action: str
@@ -62,7 +64,9 @@ def _one(ws: Workspace, planned: Row, soft: bool) -> Item:
         for row in rows:
             copy = open_copy(ws, row)
             if copy.file is None:
-                notes.append(f"{row.place_label.removeprefix('on ')} still has it: switch there and forget it too")
+                notes.append(
+                    f"{row.place_label.removeprefix('on ')} still has it: switch there and forget it too"
+                )
                 continue
             if soft:
                 done = _retract(copy.file)

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from openmemex.index.rows import Row, Unread
+from openmemex.index.rows import Filters, Row, Unread
 from openmemex.memory.ids import is_id
 from openmemex.results import Progress
 from openmemex.store import state
 from openmemex.workspace import Workspace
+
+_ALL = 10_000_000
 
 
 @dataclass(frozen=True)
 class Pulled:
     """The receipt: the commits before and after, the memories that came, changed or went, by whom.
 
-    `removed` and the paths of `quarantined` are as output shows them; `flagged` memories hold a secret in clear.
+    `removed` and the paths of `quarantined` are as output shows them; `flagged` memories hold a secret in
+    clear.
     """
 
     branch: str
@@ -39,12 +42,19 @@ def pull(ws: Workspace, *, progress: Progress | None = None) -> Pulled:
     project = ws.require_project()
     got = ws.git.pull()
     if project.root and ws.site is not None:
-        state.note_pull(ws.data_root, ws.site.common_dir, got.fetched_at, got.remote, got.default_branch)
+        pulled = state.Pulled(got.fetched_at, got.remote, got.default_branch)
+        state.set_pulled(ws.data_root, ws.site.common_dir, pulled)
     ws.reconcile(progress)
     home = ws.repository_home()
     prefix = "" if home is None else home.shown(home.folder) + "/"
-    rows = {} if home is None else {row.rel_path: row for row in ws.index.all_rows([home])}
-    added, changed, removed = [], [], []
+    rows = (
+        {}
+        if home is None
+        else {row.rel_path: row for row in ws.index.list([home], Filters(all=True), 10_000_000).rows}
+    )
+    added: list[Row] = []
+    changed: list[Row] = []
+    removed: list[str] = []
     for status, path in got.changes:
         name = path.removeprefix(prefix)
         if not path.startswith(prefix) or not name.endswith(".md") or not is_id(name[:-3]):

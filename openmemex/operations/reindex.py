@@ -21,13 +21,13 @@ class Reindexed:
 
 def reindex(ws: Workspace, *, progress: Progress | None = None) -> Reindexed:
     """Rebuild the index of this computer: the places of here, and every other project's outbox."""
-    ws.index.clear()
+    ws.index.discard()
     ours = ws.homes()
     every = [*ours, *(home for home in homes.outbox_homes(ws.data_root) if home not in ours)]
     step = None if progress is None else lambda done, total: progress("Reading memories", done, total)
     freshness = ws.index.reconcile(every, ws.trees, progress=step)
     return Reindexed(
-        sum(ws.index.counts([home]).total for home in every),
+        ws.index.counts(every)["total"][""],
         tuple(ws.index.quarantined(every)),
         freshness.fresh,
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from openmemex.errors import Refused
-from openmemex.index.rows import Filters
 from openmemex.results import Progress
 from openmemex.store import homes
 from openmemex.workspace import Workspace
@@ -33,7 +32,7 @@ def scopes(ws: Workspace, *, progress: Progress | None = None) -> list[ScopeLine
     ws.index.reconcile([*ours, *others], ws.trees, progress=step)
     lines = []
     for home in [*ours, *others]:
-        count = ws.index.list([home], Filters(all=True), 1).total
+        count = ws.index.counts([home])["total"][""]
         label = home.ref.removeprefix("refs/heads/")
         lines.append(
             ScopeLine(home.kind, home.scope, home.scope_key, home.folder, label, count, home in ours)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from openmemex.index.rows import Row
+from openmemex.memory.fences import split
 from openmemex.memory.model import Memory
 from openmemex.results import Notice
 from openmemex.selecting import copies
@@ -38,7 +39,8 @@ def show(ws: Workspace, ref: str) -> Shown:
     document = open_copy(ws, row).document
     notices = staleness(freshness)
     text = secrets.mask(document.memory.body)
-    front = secrets.mask(document.front_matter)
+    parts = split(document.raw)
+    front = secrets.mask(parts.text[parts.start : parts.end])
     if text.spans or front.spans:
         notices.append(
             Notice(

@@ -29,10 +29,10 @@ from openmemex.writing import (
 def supersede(ws: Workspace, ref: str, draft: admission.Draft) -> Written:
     """Save `draft` as the memory that replaces the one `ref` names.
 
-    What the draft leaves open (type, role, importance, tags, aliases, reference, paths) is carried on from the
-    old memory. In the personal home and in the outbox both halves are written now. A memory in the repository is
-    left alone until `submit` commits both halves together; the new one waits in the outbox and counts at once
-    here. Where the old one had entered review, the new one starts at `proposed`.
+    What the draft leaves open (type, role, importance, tags, aliases, reference, paths) is carried on from
+    the old memory. In the personal home and in the outbox both halves are written now. A memory in the
+    repository is left alone until `submit` commits both halves together; the new one waits in the outbox
+    and counts at once here. Where the old one had entered review, the new one starts at `proposed`.
 
     Raises as `select`; Refused for a memory that is already replaced or was retracted.
     """
@@ -82,7 +82,8 @@ def _check(old: Memory, replaced_by: str | None) -> None:
     if old.superseded_by or replaced_by:
         newest = old.superseded_by or replaced_by
         raise Refused(
-            f"{old.id} is already replaced by {newest}", f"replace that one: open-memex supersede {newest} TEXT"
+            f"{old.id} is already replaced by {newest}",
+            f"replace that one: open-memex supersede {newest} TEXT",
         )
     if old.status == "retracted":
         raise Refused(f"{old.id} was retracted", "save the text as a new memory: open-memex add TEXT")
@@ -108,5 +109,8 @@ def _review_goes_on(new: Memory, old: Memory, by: str, at: str) -> Memory:
         return new
     note = f"replaces {old.id}, which was {old.review_state}"
     return replace(
-        new, review_state="proposed", proposed_by=by, review_history=history_with(new, by, "proposed", note, at)
+        new,
+        review_state="proposed",
+        proposed_by=by,
+        review_history=history_with(new, by, "proposed", note, at),
     )

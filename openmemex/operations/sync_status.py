@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from openmemex.errors import OpenMemexError
 from openmemex.index.rows import Filters, Row, Unread
 from openmemex.memory.ids import is_id
+from openmemex.memory.model import now_text
 from openmemex.results import Notice, Progress
 from openmemex.store import state
 from openmemex.workspace import Project, Workspace, staleness
@@ -26,9 +28,9 @@ class Uncommitted:
 class SyncStatus:
     """Where the project's memories stand.
 
-    `outbox`: drafts waiting to be shared, newest first. `on_branches`: submitted to a branch that is not checked
-    out. `states`: how many memories of the repository are in each review state. `git` says in one line why there
-    is nothing to tell of git ("" when there is).
+    `outbox`: drafts waiting to be shared, newest first. `on_branches`: submitted to a branch that is not
+    checked out. `states`: how many memories of the repository are in each review state. `git` says in one
+    line why there is nothing to tell of git ("" when there is).
     """
 
     project: Project
@@ -64,11 +66,16 @@ def sync_status(ws: Workspace, *, progress: Progress | None = None) -> SyncStatu
         uncommitted=uncommitted,
         states=dict(sorted(states.items())),
         quarantined=tuple(ws.index.quarantined(homes)),
-        last_sync=ws.index.last_sync(),
+        last_sync=_last_sync(ws),
         fetched_at=pulled.at if pulled else None,
         git=git,
         notices=tuple(staleness(freshness)),
     )
+
+
+def _last_sync(ws: Workspace) -> str | None:
+    told = ws.index.recall("last-sync")
+    return now_text(datetime.fromtimestamp(int(told), UTC)) if told else None
 
 
 def _uncommitted(ws: Workspace) -> tuple[tuple[Uncommitted, ...], str]:

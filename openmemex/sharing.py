@@ -1,0 +1,192 @@
+"""What a submit makes of each memory: which file, which bytes, where they come from. Decides; changes
+nothing.
+
+A copy in the repository that says the same as the draft (apart from its review) is the draft's own, left by
+an earlier run that was interrupted: its bytes are taken as they are, so that running again duplicates
+nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from openmemex.errors import DecisionNeeded, NotFound, OpenMemexError, Refused
+from openmemex.index.rows import Row
+from openmemex.memory import frontmatter
+from openmemex.memory.ids import normal_id_part
+from openmemex.memory.model import now_text
+from openmemex.selecting import copies
+from openmemex.store import files, homes
+from openmemex.workspace import Workspace
+from openmemex.writing import history_with, open_copy, superseded_changes, writer
+
+
+@dataclass
+class Step:
+    """One file of the commit: its path in the repository and its bytes then (None: deleted).
+
+    `before` is the work tree's copy now, `outbox` the draft that is deleted when all is done, `written`
+    whether the work tree's file was changed to `raw` by this run.
+    """
+
+    memory_id: str
+    path: str
+    raw: bytes | None
+    summary: str
+    before: files.MemoryFile | None = None
+    outbox: files.MemoryFile | None = None
+    written: bool = field(default=False, compare=False)
+
+
+class Plan:
+    """Decides what each named memory becomes, for a commit on HEAD's branch, or on another one.
+
+    `target` is the full ref of that other branch ("" for HEAD's own), `onto` where it starts when it is new.
+    """
+
+    def __init__(self, ws: Workspace, home: homes.Home, target: str, onto: str) -> None:
+        self._ws = ws
+        self._home = home
+        self._target = target
+        self._revisions = (target, onto) if target else ()
+        self._folder = home.shown(home.folder)
+        self._changed = {entry.path: entry.state for entry in ws.git.folder_status(self._folder)}
+        self._by = writer(ws)
+        self._at = now_text()
+
+    def steps(self, refs: list[str]) -> list[Step]:
+        """One step for each memory that `refs` name, and for the one that it replaces in the repository.
+
+        Raises as `selecting.select`; Refused for what may not or need not be committed; DecisionNeeded
+        where one id has two texts or two successors.
+        """
+        steps: dict[str, Step] = {}
+        for ref in refs:
+            step = self._deleted(ref) or self._named(ref)
+            steps[step.memory_id] = step
+        for step in list(steps.values()):
+            other = self._replaced_by(step)
+            if other is not None and other.memory_id not in steps:
+                steps[other.memory_id] = other
+        return list(steps.values())
+
+    def _deleted(self, ref: str) -> Step | None:
+        """A memory whose file is gone from the work tree can only be named by git's own list of changes."""
+        part = normal_id_part(ref)
+        gone = [path for path, how in self._changed.items() if how == "deleted" and path.endswith(".md")]
+        found = [
+            path for path in gone if part and (_stem(path).startswith(part) or _stem(path).endswith(part))
+        ]
+        if len(found) > 1:
+            raise DecisionNeeded(
+                f"{part} fits {len(found)} deleted memories: {', '.join(map(_stem, found))}",
+                "type more of the id",
+            )
+        return Step(_stem(found[0]), found[0], None, "deleted") if found else None
+
+    def _named(self, ref: str) -> Step:
+        rows = {row.place_kind: row for row in copies(self._ws, ref)}
+        row = next(iter(rows.values()))
+        if row.scope == "personal":
+            raise Refused(
+                f"{row.id} is personal and never leaves this computer",
+                "if the team may know it, save it again with --scope project",
+            )
+        here = self._file(rows.get("repository"))
+        draft = self._file(rows.get("outbox"))
+        if draft is None and here is None:
+            raise Refused(f"{row.id} is already {row.place_label}", "push that branch, or switch to it")
+        _refuse_private(here if draft is None else draft)
+        path = self._home.shown(self._home.path_of(row.id))
+        if draft is not None:
+            return self._shared(row, path, draft, here)
+        assert here is not None
+        if path not in self._changed:
+            raise Refused(f"{path} has no change to commit", "`open-memex sync-status` shows what waits")
+        return Step(row.id, path, here.raw, row.summary, before=here)
+
+    def _file(self, row: Row | None) -> files.MemoryFile | None:
+        return None if row is None else open_copy(self._ws, row).file
+
+    def _shared(self, row: Row, path: str, draft: files.MemoryFile, here: files.MemoryFile | None) -> Step:
+        if self._target:
+            here = None
+            earlier = self._at_revision(row.id, self._target)
+        else:
+            earlier = here.document if here is not None else None
+        if earlier is None:
+            return Step(row.id, path, self._proposed(draft), row.summary, outbox=draft)
+        if frontmatter.substance(earlier.memory) != frontmatter.substance(draft.memory):
+            place = f"on branch {self._target.removeprefix('refs/heads/')}" if self._target else f"in {path}"
+            raise DecisionNeeded(
+                f"{row.id} has one text waiting on this computer and another {place}",
+                f"compare them, then forget or edit the draft {draft.path}",
+            )
+        return Step(row.id, path, earlier.raw, row.summary, before=here, outbox=draft)
+
+    def _proposed(self, draft: files.MemoryFile) -> bytes:
+        """The draft as it enters the repository: proposed, unless its review has gone on already."""
+        memory = draft.memory
+        if memory.review_state != "draft":
+            return draft.raw
+        changes = {
+            "review_state": "proposed",
+            "proposed_by": self._by,
+            "review_history": history_with(memory, self._by, "proposed", None, self._at),
+            "updated_at": self._at,
+        }
+        return frontmatter.rewrite(draft.document, changes)
+
+    def _at_revision(self, memory_id: str, revision: str) -> frontmatter.Document | None:
+        git = self._ws.git
+        try:
+            oid = git.entries(revision, self._folder).get(memory_id + ".md")
+        except NotFound:
+            return None
+        found = next(git.blobs([oid]), None) if oid else None
+        return None if found is None else frontmatter.parse(found[1], stem=memory_id)
+
+    def _replaced_by(self, step: Step) -> Step | None:
+        """The file of the memory that `step` replaces, marked as replaced, when it lies in the repository.
+
+        For another branch it is read from there: what the work tree has uncommitted does not belong on it.
+        """
+        if step.raw is None:
+            return None
+        old_id = frontmatter.parse(step.raw, stem=step.memory_id).memory.supersedes
+        if old_id is None or old_id == step.memory_id:
+            return None
+        path = self._home.shown(self._home.path_of(old_id))
+        file = None
+        if self._revisions:
+            document = next(filter(None, (self._at_revision(old_id, rev) for rev in self._revisions)), None)
+        else:
+            try:
+                file = files.read(self._home, old_id)
+            except OpenMemexError:
+                return None
+            document = file.document
+        if document is None:
+            return None
+        old = document.memory
+        if old.superseded_by not in (None, step.memory_id):
+            raise DecisionNeeded(
+                f"{path} is already replaced by {old.superseded_by}, not by {step.memory_id}",
+                f"replace that one instead: open-memex supersede {old.superseded_by} TEXT",
+            )
+        raw = document.raw
+        if old.superseded_by is None or old.status != "superseded":
+            raw = frontmatter.rewrite(document, superseded_changes(step.memory_id, self._at))
+        return Step(old_id, path, raw, "replaced", before=file)
+
+
+def _stem(path: str) -> str:
+    return path.rpartition("/")[2].removesuffix(".md")
+
+
+def _refuse_private(file: files.MemoryFile | None) -> None:
+    if file is not None and (file.memory.visibility == "private" or file.memory.scope == "personal"):
+        raise Refused(
+            f"{file.home.shown(file.path)} is marked private and never enters a repository",
+            "if the team may read it, set `visibility: internal` in the file first",
+        )
