@@ -1,10 +1,9 @@
 """The environment that the two README commands run in: made once, kept while nothing changed.
 
-Standard library only, and no syntax newer than Python 3.8, so that an old Python gets as far as saying what
-it lacks. The folder is `.venv-memex` in the checkout; deleting it is always safe.
+Standard library only, and nothing that Python 3.6 can't parse (so: no postponed annotations, and a check before
+the first modern one): an old Python must get as far as saying what it lacks. The folder is `.venv-memex` in the
+checkout; deleting it is always safe.
 """
-
-from __future__ import annotations
 
 import hashlib
 import importlib.util
@@ -26,6 +25,31 @@ class Failure(Exception):
     """The environment can't be made; the text says why and what to do."""
 
 
+def check_python() -> None:
+    """Raise Failure when this Python is too old, naming newer ones that are installed."""
+    if sys.version_info >= _OLDEST:
+        return
+    newer = [name for name in ("python3.14", "python3.13", "python3.12", "python3.11") if _runs(name)]
+    found = f"Run this with {newer[0]}, which is installed." if newer else "Install Python 3.11 or newer."
+    raise Failure(
+        f"OpenMemex needs Python 3.11 or newer; {sys.executable} is {sys.version.split()[0]}.\n{found}"
+    )
+
+
+def _runs(name: str) -> bool:
+    # Version managers put names on the PATH that start nothing.
+    if shutil.which(name) is None:
+        return False
+    done = subprocess.run([name, "-c", ""], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return done.returncode == 0
+
+
+try:
+    check_python()
+except Failure as failure:
+    sys.exit(str(failure))
+
+
 class Environment:
     """A ready environment: `python` and the folder of its commands."""
 
@@ -42,17 +66,6 @@ class Environment:
         return path
 
 
-def check_python() -> None:
-    """Raise Failure when this Python is too old, naming newer ones that are installed."""
-    if sys.version_info >= _OLDEST:
-        return
-    newer = [name for name in ("python3.14", "python3.13", "python3.12", "python3.11") if shutil.which(name)]
-    found = f"Run this with {newer[0]}, which is installed." if newer else "Install Python 3.11 or newer."
-    raise Failure(
-        f"OpenMemex needs Python 3.11 or newer; {sys.executable} is {sys.version.split()[0]}.\n{found}"
-    )
-
-
 def ensure(extra: str = "") -> Environment:
     """Make, mend or reuse the environment, with OpenMemex as it stands in the checkout installed in it.
 
@@ -60,7 +73,6 @@ def ensure(extra: str = "") -> Environment:
     Python, pyproject.toml, and the package's own files; when only the last changed, only the package is
     installed anew. Raises Failure.
     """
-    check_python()
     if shutil.which("git") is None:
         raise Failure("git is not installed, or not on the PATH.\nInstall git and run this again.")
     wanted = {

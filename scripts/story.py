@@ -9,8 +9,6 @@ shows what changed on disk and in git, and checks that it is what it should be. 
 ends the story with exit code 1.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os
@@ -41,6 +39,29 @@ def expect(true: bool, text: str) -> None:
     if not true:
         raise NotAsTold(text)
     _print_wrapped(text, "  checked  ", "           ")
+
+
+class State:
+    """What a command may change: files, refs, and what git says of the work tree."""
+
+    def __init__(self, files: dict[Path, bytes], refs: list[str], status: list[str]) -> None:
+        self.files = files
+        self.refs = refs
+        self.status = status
+
+
+class Stage:
+    """The folder that the story plays in, and the program that it is about."""
+
+    def __init__(self, folder: Path, ready: environment.Environment) -> None:
+        self.folder = folder
+        self.commands = ready.commands
+        self.program = ready.command("open-memex")
+        self.remote = folder / "remote.git"
+
+    def short(self, text: str) -> str:
+        """`text` with the long name of the story's folder cut down to STORY."""
+        return text.replace(str(self.folder), "STORY")
 
 
 class Person:
@@ -151,29 +172,6 @@ class Person:
             told.append(("git", f"status now: {now}"))
         for kind, text in told or [("disk", "nothing changed, neither on disk nor in git")]:
             print(_fit(f"  {kind:<4} {text}", WIDTH))
-
-
-class State:
-    """What a command may change: files, refs, and what git says of the work tree."""
-
-    def __init__(self, files: dict[Path, bytes], refs: list[str], status: list[str]) -> None:
-        self.files = files
-        self.refs = refs
-        self.status = status
-
-
-class Stage:
-    """The folder that the story plays in, and the program that it is about."""
-
-    def __init__(self, folder: Path, ready: environment.Environment) -> None:
-        self.folder = folder
-        self.commands = ready.commands
-        self.program = ready.command("open-memex")
-        self.remote = folder / "remote.git"
-
-    def short(self, text: str) -> str:
-        """`text` with the long name of the story's folder cut down to STORY."""
-        return text.replace(str(self.folder), "STORY")
 
 
 def _files(folder: Path) -> dict[Path, bytes]:

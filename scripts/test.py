@@ -6,8 +6,6 @@
 Ends with pytest's own closing line; exit code 0 only when all three are content.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

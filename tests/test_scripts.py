@@ -27,13 +27,23 @@ def load(monkeypatch):
 def test_an_old_python_is_told_which_one_is_needed(load, monkeypatch):
     environment = load("environment")
     monkeypatch.setattr(environment.sys, "version_info", (3, 10, 4, "final", 0))
-    monkeypatch.setattr(
-        environment.shutil, "which", lambda name: "/usr/bin/x" if name == "python3.12" else None
-    )
+    monkeypatch.setattr(environment, "_runs", lambda name: name == "python3.12")
     with pytest.raises(
         environment.Failure, match=r"needs Python 3\.11 or newer(?s:.*)Run this with python3\.12"
     ):
         environment.check_python()
+
+
+def test_a_name_that_starts_nothing_is_no_python(load, tmp_path, monkeypatch):
+    environment = load("environment")
+    shim = tmp_path / "python3.12"
+    shim.write_text("#!/bin/sh\nexit 127\n")
+    shim.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    assert not environment._runs("python3.12")
+    shim.write_text("#!/bin/sh\nexit 0\n")
+    assert environment._runs("python3.12")
+    assert not environment._runs("python3.77")
 
 
 def test_a_python_without_its_venv_package_is_told_which_package_to_install(load, monkeypatch, tmp_path):
