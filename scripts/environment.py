@@ -1,8 +1,8 @@
 """The environment that the two README commands run in: made once, kept while nothing changed.
 
-Standard library only, and nothing that Python 3.6 can't parse (so: no postponed annotations, and a check before
-the first modern one): an old Python must get as far as saying what it lacks. The folder is `.venv-memex` in the
-checkout; deleting it is always safe.
+Standard library only, and nothing that Python 3.6 can't parse (so: no postponed annotations, and a check
+before the first modern one): an old Python must get as far as saying what it lacks. The folder is
+`.venv-memex` in the checkout; deleting it is always safe.
 """
 
 import hashlib
