@@ -33,10 +33,11 @@ RANKS = {
     "results": 4,
     "workspace": 5,
     "selecting": 6,
-    "writing": 6,
-    "operations": 7,
-    "cli": 8,
-    "__main__": 9,
+    "writing": 7,
+    "sharing": 8,
+    "operations": 9,
+    "cli": 10,
+    "__main__": 11,
 }
 SURFACES = {"cli", "__main__"}
 PURE = {"memory", "trust"}
