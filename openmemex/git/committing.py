@@ -118,10 +118,9 @@ def _check(repository: Repository, paths: list[str], branch: str | None, onto: s
     target = _target(repository, branch, onto)
     for path in paths:
         _check_place(site.root, path, target.here)
+    before = staging.staged(git, paths) if target.here else {}
     _check_ignored(repository, paths)
-    before: dict[str, list[staging.StagedEntry]] = {}
     if target.here:
-        before = staging.staged(git, paths)
         for path, entries in before.items():
             if any(entry.stage for entry in entries):
                 raise Refused(
@@ -282,7 +281,7 @@ def _target(repository: Repository, branch: str | None, onto: str | None) -> _Ta
 
 def _check_branch_name(repository: Repository, branch: str) -> None:
     done = repository.git.run("check-ref-format", "--branch", branch, check=False)
-    if done.code != 0 or done.text.rstrip("\n") != branch:
+    if done.code != 0 or done.text.rstrip("\n") != branch or branch in ("@", "HEAD"):
         raise UsageError(
             f"{branch!r} is no name for a branch", "`git check-ref-format --help` has the rules."
         )
