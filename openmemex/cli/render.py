@@ -1,4 +1,4 @@
-"""How the results of the commands read to a person (docs/cli.md holds an example of each)."""
+"""How the results of the commands read to a person."""
 
 from __future__ import annotations
 
