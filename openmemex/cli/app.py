@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated, Any
 
 import typer
 
 from openmemex import __version__
+from openmemex.cli.boundary import DONE, FAILED, INTERRUPTED
 from openmemex.cli.commands import reading, sharing, upkeep, writing
 from openmemex.cli.options import HELP_NAMES
 from openmemex.errors import OpenMemexError, UsageError
@@ -49,6 +51,7 @@ def start(arguments: list[str], program: str) -> int:
 
     Raises UsageError for arguments that make no sense, and whatever the command raises.
     """
+    streams = sys.stdout, sys.stderr
     try:
         ended: Any = typer.main.get_command(app).main(
             arguments or ["--help"], prog_name=program, standalone_mode=False
@@ -58,12 +61,17 @@ def start(arguments: list[str], program: str) -> int:
     except _WRONG_USAGE as error:
         raise _told(error, program) from error
     except SystemExit as stop:
-        if stop.code == 1 and "-completion" in " ".join(arguments):
-            raise _no_shell() from stop
-        raise
-    if ended == 1 and "-completion" in " ".join(arguments):
+        if isinstance(stop.__context__, BrokenPipeError):
+            raise stop.__context__ from None
+        ended = stop.code
+    finally:
+        # The option reader puts others in their place when the reader of a pipe is gone.
+        sys.stdout, sys.stderr = streams
+    if ended == INTERRUPTED:
+        raise KeyboardInterrupt
+    if ended == FAILED and "-completion" in " ".join(arguments):
         raise _no_shell()
-    return ended if isinstance(ended, int) else 0
+    return ended if isinstance(ended, int) else DONE
 
 
 def _told(error: Any, program: str) -> OpenMemexError:

@@ -151,6 +151,31 @@ def test_a_reader_that_stops_early_ends_it_quietly(tmp_path):
         assert (done.returncode, done.stderr) == (0, "")
 
 
+THROUGH_TYPER = """
+import sys
+from openmemex.cli import fast, session
+from openmemex.cli.commands import reading, sharing
+def much(session):
+    session.screen.lines("line %d" % n for n in range(200_000))
+    return 0
+sharing.show_sync_status = much
+sys.argv = ["open-memex", "sync-status"]
+fast.run()
+"""
+
+
+def test_a_reader_that_stops_early_ends_other_commands_quietly_too(tmp_path):
+    script = tmp_path / "much.py"
+    script.write_text(THROUGH_TYPER)
+    done = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", f"{sys.executable} {script} | head -1"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "line 0\n", "")
+
+
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
 def test_output_that_can_not_be_written_is_a_failure_with_a_reason():
     with open("/dev/full", "wb") as full:

@@ -1,20 +1,14 @@
-"""Where a memory's text may come from: the argument, stdin, a file, an editor."""
+"""Where a memory's text may come from: the argument, stdin, a file."""
 
 from __future__ import annotations
 
 import io
 import json
-import os
-import pty
-import re
-import subprocess
 import sys
 
 import pytest
 
 from openmemex.cli import content, fast
-
-ULID = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
 
 
 @pytest.fixture
@@ -181,142 +175,3 @@ def test_what_is_no_time_is_wrong_usage(add, typed):
     code, document, _ = add("text", f"--expires={typed}")
     assert code == 2
     assert document["error"]["message"].startswith("--expires can't be '")
-
-
-class Terminal:
-    """A real process on a real pseudo-terminal, answered with `typed`."""
-
-    def run(self, *words, cwd, typed="", env=None):
-        master, slave = pty.openpty()
-        child = subprocess.Popen(
-            [sys.executable, "-m", "openmemex", *words],
-            cwd=cwd,
-            env={**os.environ, "TERM": "xterm", **(env or {})},
-            stdin=slave,
-            stdout=slave,
-            stderr=slave,
-            start_new_session=True,
-        )
-        os.close(slave)
-        if typed:
-            os.write(master, typed.encode())
-        shown = b""
-        while True:
-            try:
-                part = os.read(master, 65536)
-            except OSError:
-                break
-            if not part:
-                break
-            shown += part
-        os.close(master)
-        return child.wait(timeout=60), shown.decode().replace("\r\n", "\n")
-
-
-@pytest.fixture
-def terminal():
-    return Terminal()
-
-
-def editor(tmp_path, code):
-    script = tmp_path / "editor.py"
-    script.write_text("import os, stat, sys\npath = sys.argv[-1]\n" + code)
-    return f"{sys.executable} {script}"
-
-
-def test_the_editor_writes_in_a_private_folder_that_goes_afterwards(repo, home, terminal, tmp_path):
-    seen = tmp_path / "seen"
-    command = editor(
-        tmp_path,
-        f"mode = stat.S_IMODE(os.stat(os.path.dirname(path)).st_mode)\n"
-        f"open({str(seen)!r}, 'w').write(f'{{mode:o}} {{path}}')\n"
-        "open(path, 'w').write('Written in an editor\\n')\n",
-    )
-    code, shown = terminal.run("add", cwd=repo, env={"VISUAL": command, "EDITOR": "false"})
-    assert code == 0, shown
-    mode, path = seen.read_text().split(" ", 1)
-    assert mode == "700"
-    assert path.startswith(str(home.data))
-    assert not os.path.exists(os.path.dirname(path))
-    (file,) = home.data.rglob("memories/**/*.md")
-    assert "Written in an editor" in file.read_text()
-    assert ULID.search(shown)
-
-
-def test_an_editor_that_fails_or_leaves_nothing_saves_nothing(repo, home, terminal, tmp_path):
-    for code_of_editor in ("sys.exit(3)", "pass", "open(path, 'w').write(' \\n')"):
-        command = editor(tmp_path, code_of_editor)
-        code, shown = terminal.run("add", cwd=repo, env={"EDITOR": command})
-        assert code == 1
-        assert "Traceback" not in shown
-        assert not list(home.data.rglob("memories/**/*.md"))
-
-
-def test_a_text_that_could_not_be_saved_is_kept_and_named(repo, home, terminal, tmp_path):
-    command = editor(tmp_path, "open(path, 'w').write('Precious words\\n')")
-    code, shown = terminal.run(
-        "add", "--type", "fact", cwd=home, env={"EDITOR": command, "OPEN_MEMEX_PROJECT": ""}
-    )
-    # The home folder is no project: saved as a personal memory. A refused scope keeps the text instead.
-    assert code == 0
-    code, shown = terminal.run("add", "--scope", "project", cwd=home, env={"EDITOR": command})
-    assert code == 1
-    kept = re.search(r"Your text is kept in (\S+)\.", shown.replace("\n", ""))
-    assert kept, shown
-    with open(kept[1], encoding="utf-8") as file:
-        assert file.read() == "Precious words\n"
-    assert oct(os.stat(kept[1]).st_mode & 0o777) == "0o600"
-
-
-def test_an_editor_that_is_not_there_is_told(repo, terminal):
-    for command in ("/no/such/editor", "'unclosed"):
-        code, shown = terminal.run("add", cwd=repo, env={"EDITOR": command})
-        assert code == 1
-        assert "Traceback" not in shown and "fault" not in shown
-
-
-def test_edit_opens_the_text_and_keeps_an_unchanged_file(repo, home, terminal, tmp_path, capsys):
-    assert fast.main(["add", "First words", "--json"]) == 0
-    memory_id = json.loads(capsys.readouterr().out)["id"]
-    (file,) = home.data.rglob("memories/**/*.md")
-    before = file.read_bytes()
-    code, shown = terminal.run("edit", memory_id, cwd=repo, env={"EDITOR": editor(tmp_path, "pass")})
-    assert code == 0
-    assert "Nothing changed" in shown
-    assert file.read_bytes() == before
-    change = editor(tmp_path, "t = open(path).read()\nopen(path, 'w').write(t.replace('First', 'Second'))")
-    code, shown = terminal.run("edit", memory_id, cwd=repo, env={"EDITOR": change})
-    assert code == 0
-    assert "Second words" in file.read_text()
-
-
-def test_forget_asks_on_a_terminal_and_reads_the_text_back(repo, home, terminal, capsys):
-    assert fast.main(["add", "Words to forget", "--json"]) == 0
-    memory_id = json.loads(capsys.readouterr().out)["id"]
-    (file,) = home.data.rglob("memories/**/*.md")
-    code, shown = terminal.run("forget", memory_id, cwd=repo, typed="n\n")
-    assert code == 1
-    assert file.exists()
-    assert "Words to forget" in shown and memory_id in shown and "Nothing was forgotten." in shown
-    code, shown = terminal.run("forget", memory_id, cwd=repo, typed="y\n")
-    assert code == 0
-    assert not file.exists()
-
-
-def test_colour_on_a_terminal_only_where_it_is_wanted(repo, terminal, capsys):
-    assert fast.main(["add", "Words \x1b[31mred\x1b[0m \u202e"]) == 0
-    capsys.readouterr()
-    code, shown = terminal.run("search", "words", cwd=repo)
-    assert code == 0
-    assert "\x1b[1m" in shown
-    assert "\x1b[31m" not in shown and "\\x1b[31mred" in shown and "\\u202e" in shown
-    for words, env in (
-        (["search", "words", "--plain"], {}),
-        (["search", "words"], {"NO_COLOR": "1"}),
-        (["search", "words"], {"TERM": "dumb"}),
-        (["list", "--plain"], {}),
-        (["list", "--json"], {}),
-    ):
-        code, shown = terminal.run(*words, cwd=repo, env=env)
-        assert code == 0
-        assert "\x1b" not in shown and "red" in shown
