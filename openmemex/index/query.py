@@ -9,34 +9,56 @@ from openmemex.index import segment
 
 # Ten thousand words are a valid query; what stands further back in a longer text adds nothing but time.
 LONGEST_QUERY = 100_000
-MOST_PHRASES = 16
-# Single characters of Han find what a pair can't, but each says little.
+MOST_PHRASES = 8
+LONGEST_PHRASE = 64
+# A single character of Han finds what a pair can't, but says little.
 CHARACTER_WEIGHT = 0.3
+
+_QUOTED = re.compile('"([^"]+)"|“([^“”]+)”')
+# The signs that make another name of a word (`c` is not `c++`) are seen in its extras only.
+_SIGNED = re.compile(r"\A[.#]|[+#%]\Z")
+
+
+class Phrase(NamedTuple):
+    """A text in double quotes: the FTS5 expression that finds memories which may hold it, and what tells.
+
+    `pattern` is looked for in the stream with a blank on both sides.
+    """
+
+    expression: str
+    pattern: re.Pattern[str]
 
 
 class Query(NamedTuple):
     """What is looked for.
 
-    `terms`: token → how often the query says it, weighed by its kind. `pairs`: atoms that stand one after the
-    other in the query. `phrases`: the atoms of each text in double quotes, which a hit must hold side by side.
-    `empty`: nothing in it can be looked for (blank, or punctuation alone).
+    `terms`: token → how often the query says it, weighed by its kind. `words`: those of them that are atoms,
+    in the order of the query. `pairs`: atoms that stand one after the other in the query, words of grammar
+    left out. `phrases` must each be in a hit, and are all that is asked for if `only_phrases`.
     """
 
     text: str
     terms: dict[str, float]
+    words: tuple[str, ...]
     pairs: frozenset[tuple[str, str]]
-    phrases: tuple[tuple[str, ...], ...]
+    phrases: tuple[Phrase, ...]
+    only_phrases: bool
 
     @property
     def empty(self) -> bool:
+        """Nothing in it can be looked for: it is blank, or has no letter, digit or emoji."""
         return not self.terms
 
 
 def build(text: str, *, cjk: str = "bigram") -> Query:
-    """The query that `text` is; `cjk` must be the setting that the index was built with. Never raises."""
+    """The query that `text` is; `cjk` must be the setting that the index was made with. Never raises.
+
+    Words of grammar are left out, unless there are no others.
+    """
     text = segment.normal(text[:LONGEST_QUERY])
     terms: dict[str, float] = {}
-    rest: dict[str, float] = {}
+    grammar: dict[str, float] = {}
+    words: dict[str, None] = {}
     pairs: set[tuple[str, str]] = set()
     last = ""
     after_run = False
@@ -46,18 +68,47 @@ def build(text: str, *, cjk: str = "bigram") -> Query:
         after_run = piece.run
         for atom in piece.atoms:
             if segment.is_function(atom):
-                rest[atom] = rest.get(atom, 0.0) + 1.0
+                grammar[atom] = grammar.get(atom, 0.0) + 1.0
                 continue
             terms[atom] = terms.get(atom, 0.0) + 1.0
+            words[atom] = None
             if last:
                 pairs.add((last, atom))
             last = atom
         for extra in piece.extras:
-            weight = CHARACTER_WEIGHT if piece.run and len(extra) == 1 else 1.0
-            terms[extra] = terms.get(extra, 0.0) + weight
-    phrases = []
-    for quoted in re.findall(r'"([^"]+)"', text)[:MOST_PHRASES]:
-        atoms = segment.sequence(quoted, cjk=cjk)
-        if atoms:
-            phrases.append(tuple(atoms))
-    return Query(text, terms or rest, frozenset(pairs), tuple(phrases))
+            terms[extra] = terms.get(extra, 0.0) + (CHARACTER_WEIGHT if piece.run else 1.0)
+    phrases = [
+        phrase
+        for found in _QUOTED.findall(text)[:MOST_PHRASES]
+        if (phrase := _phrase(found[0] or found[1], cjk)) is not None
+    ]
+    rest = segment.pieces(_QUOTED.sub(" ", text), cjk=cjk) if phrases else []
+    return Query(
+        text,
+        terms or grammar,
+        tuple(words or grammar),
+        frozenset(pairs),
+        tuple(phrases),
+        bool(phrases) and all(segment.is_function(atom) for piece in rest for atom in piece.atoms),
+    )
+
+
+def _phrase(text: str, cjk: str) -> Phrase | None:
+    pieces = segment.pieces(text, cjk=cjk)
+    atoms = segment.sequence(text, cjk=cjk)[:LONGEST_PHRASE]
+    if not atoms:
+        return None
+    # What begins or ends with less than a whole gram may go on in the memory.
+    starts_open = segment.is_short(atoms[0], cjk)
+    ends_open = segment.is_short(atoms[-1], cjk)
+    whole = atoms[starts_open : len(atoms) - ends_open]
+    expression = f'"{" ".join(atom for atom in whole if atom != segment.GAP)}"'
+    if not whole:
+        expression = " AND ".join(f'("{atom}" OR "{atom}"*)' for atom in dict.fromkeys(atoms))
+    signed = [extra for piece in pieces for extra in piece.extras if _SIGNED.search(extra)]
+    for extra in signed:
+        expression += f' AND "{extra}"'
+    pattern = " ".join(re.escape(atom) for atom in atoms)
+    pattern = ("[^ ]*" if starts_open else "(?<= )") + pattern + ("[^ ]*" if ends_open else "(?= )")
+    also = "".join(f"(?=.* {re.escape(extra)} )" for extra in signed)
+    return Phrase(expression, re.compile(f"\\A{also}.*?{pattern}" if also else pattern))

@@ -1,8 +1,8 @@
 """How text becomes the tokens of the memory index: one cutting rule for both sides, memory and query.
 
-A stream has three fields, kept apart by `FIELD_MARK`: the *atoms* of the body in reading order, the *extras* of
-the body in any order, and the atoms and extras of tags and aliases. Atoms are the smallest units that stand in
-the text one after the other, so that "adjacent in the text" is "adjacent in the stream":
+A stream has three fields, kept apart by `FIELD_MARK`: the *atoms* of the body in reading order, the *extras*
+of the body in any order, and the atoms and extras of tags and aliases. Atoms are the smallest units that
+stand in the text one after the other, so that "adjacent in the text" is "adjacent in the stream":
 
 - words: the parts of identifiers (camelCase, snake_case, letters from digits), lower case, without accents,
   stemmed by Snowball where the script has a stemmer;
@@ -26,31 +26,33 @@ from typing import NamedTuple
 import Stemmer
 
 RULES_VERSION = 1
-# FTS5's `ascii` tokenizer keeps every character above 127 and ASCII letters and digits; these four are what our
-# tokens use beside them. Blanks, FIELD_MARK and GAP are no token characters, so FTS5 does not index them.
+# FTS5's `ascii` tokenizer keeps every character above 127 and ASCII letters and digits; these four are what
+# our tokens use beside them. Blanks, FIELD_MARK and GAP are no token characters, so FTS5 does not index them.
 FTS_TOKENIZER = "ascii tokenchars '.+#%'"
-# The arguments of the FTS5 table after its one column. Detail stays full: a contentless table with less detail has
-# no term counts, so that its bm25() is 0 for every row and "the best hundred" become any hundred.
+# The arguments of the FTS5 table after its one column. Detail stays full: a contentless table with less
+# detail has no term counts, so that its bm25() is 0 for every row and "the best hundred" become any hundred.
 FTS_OPTIONS = f"content='', detail=full, tokenize=\"{FTS_TOKENIZER}\""
 FIELD_MARK = "|"
 GAP = ","
 # Longer stretches without a blank are data (base64, minified code), not words that anybody asks for.
 LONGEST = 64
 
-# Words that carry grammar, not matter: indexed, because a phrase may need them, but neither counted nor scored.
+# Words that carry grammar, not matter: indexed, because a phrase may need them, but neither counted nor
+# scored.
 STOPWORDS = frozenset(
-    """a about above after again against all also am an and any are aren as at be because been before being below
-    between both but by can cannot could couldn d did didn do does doesn doing don down during each few for from
-    further had hadn has hasn have haven having he her here hers herself him himself his how i if in into is isn
-    it its itself just let ll m many may me might more most much mustn my myself no nor not of off on once only or
-    other ought our ours ourselves out over own re s same shall shan she should shouldn so some such t than that
-    the their theirs them themselves then there these they this those through to too under until up us ve very was
-    wasn we were weren what when where which while who whom whose why will with won would wouldn you your yours
-    yourself yourselves""".split()
+    """a about above after again against all also am an and any are aren as at be because been before being
+    below between both but by can cannot could couldn d did didn do does doesn doing don down during each
+    few for from further had hadn has hasn have haven having he her here hers herself him himself his how
+    i if in into is isn it its itself just let ll m many may me might more most much mustn my myself no
+    nor not of off on once only or other ought our ours ourselves out over own re s same shall shan she
+    should shouldn so some such t than that the their theirs them themselves then there these they this
+    those through to too under until up us ve very was wasn we were weren what when where which while who
+    whom whose why will with won would wouldn you your yours yourself yourselves""".split()  # noqa: SIM905
 )
 # Function characters of Chinese and particles of Japanese.
 FUNCTION_CHARACTERS = frozenset("的了着在是和与及或也都就而把被吗呢吧啊呀嘛么们我你您他她它这那哪之其")
 PARTICLES = frozenset("はがをにでとのもへ")
+FUNCTION_TOKENS = STOPWORDS | FUNCTION_CHARACTERS | PARTICLES | {GAP}
 
 _HAN = "\u2e80-\u2fd5\u3005-\u3007\u3021-\u3029\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _HIRAGANA = "\u3041-\u3096\u309d-\u309f"
@@ -68,14 +70,14 @@ _MARKS = (
 _EMOJI = "\u2600-\u27bf\U0001f000-\U0001faff"
 # Invisible characters that editors and keyboards put inside words.
 _INVISIBLE = "[\u00ad\u200c\u200d\u2060\ufe00-\ufe0f\ufeff]+"
-# An identifier: words joined by one of `_ - . '`, with the signs that are part of some names. A comma joins only
-# the groups of a number.
+# An identifier: words joined by one of `_ - . '`, with the signs that are part of some names. A comma joins
+# only the groups of a number.
 _CHUNK = r"(?:(?<!\w)[.#])?{w}+(?:(?:_+|[-.'’]|(?<=[0-9]),(?=[0-9]{{3}}(?![0-9]))){w}+)*(?:\+\+|[#%](?!\w))?"
 _ASCII_CHUNK = re.compile(_CHUNK.format(w="[A-Za-z0-9]"))
 _JOINT = re.compile("(_+|[-.'’,])")
 _PARTS = re.compile("[0-9]+|[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)+")
-_CLITICS = frozenset("s t re ve ll d m".split())
+_CLITICS = frozenset(("s", "t", "re", "ve", "ll", "d", "m"))
 # Letters without a decomposition, as people spell them on a plain keyboard.
 _PLAIN = str.maketrans({"đ": "d", "ł": "l", "ø": "o", "æ": "ae", "œ": "oe", "ı": "i", "ð": "d", "þ": "th"})
 # Scripts that name their language well enough to choose a stemmer; Latin words are stemmed as English.
@@ -106,7 +108,7 @@ class Piece(NamedTuple):
 
     atoms: tuple[str, ...]
     extras: tuple[str, ...]
-    count: int
+    matter: int
     run: bool
 
 
@@ -117,13 +119,12 @@ def index_text(body: str, tags: Sequence[str], aliases: Sequence[str], *, cjk: s
     """The stream and the length of a memory. Any text is valid. `cjk` is the setting `cjkTokenizer`."""
     gram = _GRAM[cjk]
     atoms, extras, count = _field(body, gram)
-    stream = f"{atoms} {FIELD_MARK} {extras}"
+    labels = ""
     if tags or aliases:
-        labels = [_field(label, gram) for label in (*tags, *aliases)]
-        count += sum(label[2] for label in labels)
-        joined = f" {GAP} ".join(f"{label[0]} {GAP} {label[1]}" for label in labels)
-        stream = f"{stream} {FIELD_MARK} {joined}"
-    return Indexed(stream, count)
+        cut = [_field(label, gram) for label in (*tags, *aliases)]
+        count += sum(one[2] for one in cut)
+        labels = f" {GAP} ".join(f"{one[0]} {GAP} {one[1]}" for one in cut)
+    return Indexed(f"{atoms} {FIELD_MARK} {extras} {FIELD_MARK} {labels}", count)
 
 
 def tokens(text: str, *, cjk: str = "bigram") -> list[str]:
@@ -146,7 +147,17 @@ def sequence(text: str, *, cjk: str = "bigram") -> list[str]:
 
 def is_function(token: str) -> bool:
     """Whether `token` only carries grammar: a stop word, a function character, a particle."""
-    return token in STOPWORDS or token in FUNCTION_CHARACTERS or token in PARTICLES
+    return token in FUNCTION_TOKENS
+
+
+def is_run_token(token: str) -> bool:
+    """Whether `token` is of a script that is cut into pairs or triples of characters."""
+    return token >= "\u0e00" and _in_run(token[0])
+
+
+def is_short(token: str, cjk: str) -> bool:
+    """Whether `token` is less than a whole gram of a run of characters."""
+    return is_run_token(token) and len(token) < (3 if _is_unspaced(token[0]) else _GRAM[cjk])
 
 
 def pieces(text: str, *, cjk: str = "bigram") -> list[Piece]:
@@ -181,7 +192,7 @@ def _field(text: str, gram: int) -> tuple[str, str, int]:
         entry = store.get(stretch)
         if entry is None:
             piece = _cut(stretch, gram)
-            entry = (" ".join(piece.atoms), " ".join(piece.extras), piece.count, piece.run)
+            entry = (" ".join(piece.atoms), " ".join(piece.extras), piece.matter, piece.run)
             if len(stretch) <= LONGEST:  # words come again; what is longer seldom does
                 if len(store) >= _STORE_SIZE:
                     store.clear()
@@ -225,11 +236,19 @@ def _cut(stretch: str, gram: int) -> Piece:
     first = stretch[0]
     if first < "\u0e00":
         return _cut_chunk(stretch)
-    if re.match(f"[{_RUN}]", first):
+    if _in_run(first):
         return _cut_run(stretch, gram)
     if re.match(f"[{_EMOJI}]", first):
         return Piece((stretch,), (), 1, False)
     return _cut_chunk(stretch)
+
+
+def _in_run(char: str) -> bool:
+    return re.match(f"[{_RUN}]", char) is not None
+
+
+def _is_unspaced(char: str) -> bool:
+    return re.match(f"[{_UNSPACED}]", char) is not None
 
 
 def _cut_run(run: str, gram: int) -> Piece:
@@ -241,7 +260,7 @@ def _cut_run(run: str, gram: int) -> Piece:
             atoms.append(section)
             count += section not in FUNCTION_CHARACTERS and section not in PARTICLES
             continue
-        unspaced = "\u0e00" <= section[0] < "\u3000" and not "\u1100" <= section[0] < "\u1200"
+        unspaced = _is_unspaced(section[0])
         size = 3 if unspaced else gram
         grams = [section[i : i + size] for i in range(len(section) - size + 1)] or [section]
         atoms += grams
