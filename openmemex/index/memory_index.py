@@ -56,7 +56,9 @@ class MemoryIndex:
         self._cjk = cjk
         self._opened: schema.Opened | None = None
         self._elsewhere = ""
+        self._full_text = True
         self._rebuilt = ""
+        self._unsaid = ""
         self._last: tuple[Sequence[Place], TreeReader | None] | None = None
         self._views: dict[tuple[Any, ...], visibility.View] = {}
         self._views_made = 0
@@ -147,7 +149,7 @@ class MemoryIndex:
         (quarantined,) = connection.execute(
             f"select count(*) from place where home in ({here.listed}) and content is null"
         ).fetchone()
-        rebuilt = ""
+        rebuilt, self._unsaid = self._unsaid, ""
         if self._rebuilt:
             files = "1 file" if read == 1 else f"{read} files"
             rebuilt = f"the memory index was rebuilt from {files}: {self._rebuilt}"
@@ -368,7 +370,11 @@ class MemoryIndex:
     def _ready(self) -> schema.Opened:
         if self._opened is None:
             self._opened = schema.open_index(
-                self._asked_path, self._cjk, os.environ, elsewhere=self._elsewhere
+                self._asked_path,
+                self._cjk,
+                os.environ,
+                elsewhere=self._elsewhere,
+                full_text=self._full_text,
             )
             self._rebuilt = self._rebuilt or self._opened.rebuilt
             self.warning = self._opened.warning or self.warning
@@ -393,8 +399,8 @@ class MemoryIndex:
             except (sqlite3.Error, OSError) as error:
                 self._mend(error, last=attempt == 2)
                 if snapshot and self._last is not None:
-                    # What was mended is empty now.
-                    self.reconcile(*self._last)
+                    # What was mended is empty now. The next reconcile has to say so.
+                    self._unsaid = self.reconcile(*self._last).rebuilt
         raise AssertionError("the last attempt raises")  # pragma: no cover
 
     def _mend(self, error: Exception, *, last: bool) -> None:
@@ -423,6 +429,8 @@ class MemoryIndex:
             except Exception as failure:
                 # Windows keeps an open file; filelock has its own errors for a lock that is held.
                 self._elsewhere = f"it is damaged and can't be removed: {failure}"
+        elif kind == "no fts5":
+            self._full_text = False
         elif kind == "unusable":
             self._elsewhere = str(error)
         opened.connection.close()

@@ -150,14 +150,16 @@ def trouble(error: Exception) -> str:
     return ""
 
 
-def open_index(path: str, cjk: str, environ: Mapping[str, str], *, elsewhere: str = "") -> Opened:
-    """The index at `path`, made or made anew where needed; `elsewhere` is why `path` itself can't be used.
+def open_index(
+    path: str, cjk: str, environ: Mapping[str, str], *, elsewhere: str = "", full_text: bool = True
+) -> Opened:
+    """The index at `path`, made or made anew where needed.
 
-    Falls back as the module says, at last to memory. Raises sqlite3.Error only for a bug or an index that
+    `elsewhere` is why `path` itself can't be used ("" when it may be); `full_text` False says that there is no
+    FTS5. Falls back as the module says, at last to memory. Raises sqlite3.Error only for a bug or an index that
     another process holds for longer than the limit.
     """
     rules = current_rules(cjk)
-    full_text = True
     cause = elsewhere
     for candidate in _candidates(path, environ, skip_first=bool(elsewhere)):
         for _ in range(3):
@@ -201,6 +203,9 @@ def _open(path: str, rules: Rules, full_text: bool, warning: str) -> Opened:
         connection = _connect(path)
         identity = _identity(path)
         try:
+            # A lost cache costs a rebuild: a power cut may take the last transactions, but not tear the file.
+            connection.execute("pragma synchronous = normal")
+            connection.execute("pragma temp_store = memory")
             stored = _stored_rules(connection)
             if stored == rules:
                 return Opened(connection, path, full_text, rebuilt, warning, identity)
@@ -228,11 +233,7 @@ def _open(path: str, rules: Rules, full_text: bool, warning: str) -> Opened:
 def _connect(path: str) -> sqlite3.Connection:
     if path != ":memory:":
         _make_private_file(path)
-    connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
-    # A lost cache costs a rebuild, so a power cut may take the last transactions; it may not tear the file.
-    connection.execute("pragma synchronous = normal")
-    connection.execute("pragma temp_store = memory")
-    return connection
+    return sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
 
 
 def _make_private_file(path: str) -> None:
