@@ -11,7 +11,7 @@ from openmemex.index import segment
 LONGEST_QUERY = 100_000
 MOST_PHRASES = 8
 LONGEST_PHRASE = 64
-# A single character of Han finds what a pair can't, but says little.
+# The characters of a word, each by itself: some words share one and mean the same (书 and 书籍).
 CHARACTER_WEIGHT = 0.3
 
 _QUOTED = re.compile('"([^"]+)"|“([^“”]+)”')
@@ -32,14 +32,16 @@ class Phrase(NamedTuple):
 class Query(NamedTuple):
     """What is looked for.
 
-    `terms`: token → how often the query says it, weighed by its kind. `words`: those of them that are atoms,
-    in the order of the query. `pairs`: atoms that stand one after the other in the query, words of grammar
-    left out. `phrases` must each be in a hit, and are all that is asked for if `only_phrases`.
+    `terms`: token → how often the query says it. `words`: those of them that are atoms. `aside`: token →
+    weight of what only adds to the score of a memory that holds a term: single characters of longer words. `pairs`:
+    atoms that stand one after the other in the query, words of grammar left out. `phrases` must each be in a
+    hit, and are all that is asked for if `only_phrases`.
     """
 
     text: str
     terms: dict[str, float]
     words: tuple[str, ...]
+    aside: dict[str, float]
     pairs: frozenset[tuple[str, str]]
     phrases: tuple[Phrase, ...]
     only_phrases: bool
@@ -58,6 +60,7 @@ def build(text: str, *, cjk: str = "bigram") -> Query:
     text = segment.normal(text[:LONGEST_QUERY])
     terms: dict[str, float] = {}
     grammar: dict[str, float] = {}
+    aside: dict[str, float] = {}
     words: dict[str, None] = {}
     pairs: set[tuple[str, str]] = set()
     last = ""
@@ -76,7 +79,10 @@ def build(text: str, *, cjk: str = "bigram") -> Query:
                 pairs.add((last, atom))
             last = atom
         for extra in piece.extras:
-            terms[extra] = terms.get(extra, 0.0) + (CHARACTER_WEIGHT if piece.run else 1.0)
+            if piece.run:
+                aside[extra] = CHARACTER_WEIGHT
+            else:
+                terms[extra] = terms.get(extra, 0.0) + 1.0
     phrases = [
         phrase
         for found in _QUOTED.findall(text)[:MOST_PHRASES]
@@ -87,6 +93,7 @@ def build(text: str, *, cjk: str = "bigram") -> Query:
         text,
         terms or grammar,
         tuple(words or grammar),
+        {token: weight for token, weight in aside.items() if token not in terms},
         frozenset(pairs),
         tuple(phrases),
         bool(phrases) and all(segment.is_function(atom) for piece in rest for atom in piece.atoms),

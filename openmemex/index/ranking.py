@@ -42,7 +42,7 @@ REPETITION_POWER = 0.5
 LABEL_WEIGHT = 2.0
 # Two pairs of characters side by side are three characters, much of which each pair has said already.
 PAIR_WEIGHT = 0.3
-RUN_PAIR_WEIGHT = 0.1
+RUN_PAIR_WEIGHT = 0.2
 # One word may stand between two neighbours ("the staging database password").
 PAIR_DISTANCE = 2
 STRETCH_WEIGHT = 0.4
@@ -180,12 +180,17 @@ class _Weighed:
     """The query's terms with what each is worth in this index."""
 
     def __init__(self, query: Query, corpus: Corpus) -> None:
-        self.frequency = corpus.document_frequency(list(query.terms))
+        self.frequency = corpus.document_frequency([*query.terms, *query.aside])
         self.size = corpus.size
         self.pairs = query.pairs
         self.weights = {
             term: (said if said < 1.0 else 1.0 + math.log(said)) * self.idf(self.frequency.get(term, 0))
             for term, said in query.terms.items()
+        }
+        self.aside = {
+            token: weight * self.idf(count)
+            for token, weight in query.aside.items()
+            if (count := self.frequency.get(token, 0))
         }
         held = [term for term in self.weights if self.frequency.get(term)]
         held.sort(key=lambda term: (-self.weights[term], term))
@@ -193,8 +198,9 @@ class _Weighed:
         room = MOST_TERMS - len(self.present)
         absent = sorted(term for term in query.words if not self.frequency.get(term))
         self.prefixes = {term: _prefix(term) for term in absent[:room] if _prefix(term)}
-        # Single characters and other spellings only add to what the words say: they are no part of the most.
-        self.most = sum(self.weights[term] for term in query.words if term in self.weights) or 1.0
+        # What the words of the query give when each stands once in a memory of average length, all of them in
+        # one stretch. Other spellings and single characters only add to that.
+        self.most = (1.0 + STRETCH_WEIGHT) * sum(self.weights[term] for term in query.words)
 
     def idf(self, frequency: int) -> float:
         return math.log(1.0 + (self.size - frequency + 0.5) / (frequency + 0.5))
@@ -248,6 +254,7 @@ class _Scorer:
 
     def __init__(self, weighed: _Weighed, average: float, candidates: Sequence[Candidate]) -> None:
         self._weights = {term: weighed.weights[term] for term in weighed.present}
+        self._aside = weighed.aside
         self._pairs = weighed.pairs
         self._average = max(average, 1.0)
         self._most = weighed.most
@@ -284,8 +291,11 @@ class _Scorer:
                 before, last = at, token
             if weight == 1.0:
                 hits = found
+        aside: dict[str, float] = {}
         for token in extras:
-            if token in weights or token in forms:
+            if token in self._aside:
+                aside[token] = aside.get(token, 0.0) + 1.0
+            elif token in weights or token in forms:
                 token = forms.get(token, token)
                 counts[token] = counts.get(token, 0.0) + 1.0
         if not counts:
@@ -299,15 +309,17 @@ class _Scorer:
             score += part
             if parts is not None:
                 parts[token] = part / self._most
+        characters: float = sum(self._aside[t] * n * (K1 + 1.0) / (n + norm) for t, n in aside.items())
         adjacency = 0.0
         for (one, other), count in neighbours.items():
             share = RUN_PAIR_WEIGHT if is_run_token(one) and is_run_token(other) else PAIR_WEIGHT
             adjacency += share * min(weights[one], weights[other]) * count * (K1 + 1.0) / (count + norm)
         stretch = STRETCH_WEIGHT * _best_stretch(hits, weights)
         if parts is not None:
+            parts["(characters)"] = characters / self._most
             parts["(neighbours)"] = adjacency / self._most
             parts["(stretch)"] = stretch / self._most
-        return score + adjacency + stretch
+        return score + characters + adjacency + stretch
 
     def why(self, candidate: Candidate, final: float, context: Context) -> dict[str, Any]:
         """How a hit came by its score: what each word gives of the text score, each factor, the product."""
