@@ -6,13 +6,14 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from openmemex.git import committing, history, identity, light, staging
+from openmemex.git import committing, history, identity, light, staging, transport
 from openmemex.git.committing import CommitResult
 from openmemex.git.identity import RepositoryIdentity
 from openmemex.git.light import Site
 from openmemex.git.objects import Signature
 from openmemex.git.repository import Capabilities, Repository
 from openmemex.git.staging import FolderEntry
+from openmemex.git.transport import Progress, PullResult
 
 
 class Head(NamedTuple):
@@ -114,3 +115,15 @@ class GitProvider:
     def default_branch(self, said: str | None = None) -> str | None:
         """The default branch of where pull requests go to; `said`: what the remote said at a pull."""
         return history.default_branch(Repository(self.site, self._environ), said)
+
+    def pull(self, folder: str = "", *, progress: Progress | None = None) -> PullResult:
+        """Fetch and fast-forward the current branch, or refuse and change nothing; see transport.pull."""
+        return transport.pull(Repository(self.site, self._environ), folder, progress=progress)
+
+    def push_command(self, branch: str) -> list[str]:
+        """The shell command that pushes `branch` to where this repository pushes; [] without a remote."""
+        return transport.push_command(Repository(self.site, self._environ), branch)
+
+    def pull_request_command(self, branch: str, base: str) -> list[str]:
+        """The shell command that opens a pull request from `branch` to `base`; [] where `gh` can't."""
+        return transport.pull_request_command(Repository(self.site, self._environ), branch, base)

@@ -153,7 +153,7 @@ def locked(lock: str) -> Refused:
     except OSError:
         age = ""
     return Refused(
-        f"Another git command holds {lock}{age}: nothing was committed",
+        f"Another git command holds {lock}{age}: nothing was changed",
         "Let it end (an open `git commit`, an editor, a GUI), then run this again. If nothing uses the "
         "repository any more, remove that file by hand.",
     )

@@ -1,0 +1,369 @@
+"""Fetch and fast-forward, and the words for what a person does next: push, open a pull request.
+
+Everything that talks to a remote is `git` itself: it alone knows the person's credentials, proxies, host keys
+and hooks, and keeps shallow clones whole.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Callable
+from typing import NamedTuple
+
+from openmemex.errors import Refused
+from openmemex.git import history, identity, light, staging
+from openmemex.git.process import HOOK_SECONDS, Done
+from openmemex.git.repository import Repository
+from openmemex.memory.model import now_text
+
+Progress = Callable[[str, int, int], None]
+
+
+class PullResult(NamedTuple):
+    """The receipt of a pull.
+
+    `before` ("" when the branch had no commit) and `after` are commits. `fetched_at` is RFC 3339. `changes`:
+    (status letter as git's: A, M, D, T; path from the top) below the folder asked about. `authors`: who wrote
+    the commits that made them, newest first. `ahead`: commits here that the remote does not have yet.
+    `default_branch`: what the remote says its own is, None when it does not.
+    """
+
+    before: str
+    after: str
+    branch: str
+    remote: str
+    fetched_at: str
+    changes: tuple[tuple[str, str], ...]
+    authors: tuple[str, ...]
+    ahead: int
+    default_branch: str | None
+
+
+class _Upstream(NamedTuple):
+    """What a branch follows: the remote ("." is this repository), the branch there, where it is noted."""
+
+    remote: str
+    merge: str
+    tracking: str | None
+
+    @property
+    def name(self) -> str:
+        short = self.merge.removeprefix("refs/heads/")
+        return short if self.remote == "." else f"{self.remote}/{short}"
+
+
+def pull(repository: Repository, folder: str = "", *, progress: Progress | None = None) -> PullResult:
+    """Fetch the current branch's remote and fast-forward to it. Never merges, rebases, commits, stashes or
+    forces.
+
+    `folder`: whose changes the receipt lists ("" for all). `progress` is told each step. Raises Refused with
+    HEAD, staging area and work tree as they were: no remote or upstream, detached HEAD, an operation pending,
+    diverged (how many ahead and behind), the remote's branch moved back, local changes in the way, no
+    network.
+    """
+    branch, before = _current_branch(repository)
+    upstream = _upstream(repository, branch)
+    step = progress or (lambda _name, _done, _total: None)
+    step(f"Fetching from {upstream.remote}", 0, 2)
+    fetched_at = now_text()
+    if upstream.remote != ".":
+        _fetch(repository, upstream)
+    target = _fetched(repository, upstream)
+    step("Fast-forwarding", 1, 2)
+    ahead, behind = _apart(repository, before, target)
+    if before is not None:
+        _check_not_moved_back(repository, upstream, branch, before, target)
+        if ahead and behind:
+            raise Refused(
+                f"{branch} and {upstream.name} have diverged: {ahead} ahead, {behind} behind",
+                "Nothing was changed. Put yours on top with `git pull --rebase`, or join both with "
+                "`git pull --no-rebase`.",
+            )
+    if behind:
+        _fast_forward(repository, branch, target)
+    step("Fast-forwarding", 2, 2)
+    after = light.read_ref(repository.site, f"refs/heads/{branch}") or target
+    changes = _changes(repository, before, after, folder) if after != before else ()
+    return PullResult(
+        before=before or "",
+        after=after,
+        branch=branch,
+        remote=upstream.remote,
+        fetched_at=fetched_at,
+        changes=changes,
+        authors=_authors(repository, before, after, folder) if changes else (),
+        ahead=ahead,
+        default_branch=_remote_default(repository, upstream.remote),
+    )
+
+
+def _current_branch(repository: Repository) -> tuple[str, str | None]:
+    if repository.site.bare:
+        raise Refused(
+            f"{repository.site.git_dir} is a bare repository: it has no work tree to bring up to date",
+            "Run `git fetch` there, or pull in a clone.",
+        )
+    pending = repository.pending_operation()
+    if pending is not None:
+        raise Refused(
+            f"A {pending} is not finished in {repository.git.folder}", "Finish it or give it up, then pull."
+        )
+    ref, commit = light.head(repository.site)
+    if ref is None:
+        raise Refused(
+            f"HEAD is detached in {repository.git.folder}: there is no branch to bring up to date",
+            "`git switch` to a branch, then pull.",
+        )
+    return ref.removeprefix("refs/heads/"), commit
+
+
+def _upstream(repository: Repository, branch: str) -> _Upstream:
+    """What `branch` follows; without a setting, its namesake at `origin` or at the only remote."""
+    config = repository.config
+    remote, merge = config.get(f"branch.{branch}.remote"), config.get(f"branch.{branch}.merge")
+    if remote and merge:
+        done = repository.git.run("rev-parse", "--symbolic-full-name", f"{branch}@{{upstream}}", check=False)
+        if done.code != 0:
+            # Known to git only after the first fetch, or fetched under no name (a narrow refspec).
+            return _Upstream(remote, merge, _by_refspec(repository, remote, merge))
+        return _Upstream(remote, merge, done.text.strip())
+    names = history.remotes(repository)
+    if not names:
+        raise Refused(
+            f"{repository.git.folder} has no remote to pull from",
+            "Memories are shared through one: git remote add origin URL",
+        )
+    remote = remote or ("origin" if "origin" in names else names[0] if len(names) == 1 else "")
+    if not remote:
+        raise Refused(
+            f"{branch} follows no remote branch, and there are several remotes ({', '.join(sorted(names))})",
+            f"Choose one: git branch --set-upstream-to=REMOTE/{branch}",
+        )
+    merge = f"refs/heads/{branch}"
+    return _Upstream(remote, merge, _by_refspec(repository, remote, merge))
+
+
+def _by_refspec(repository: Repository, remote: str, merge: str) -> str | None:
+    """Where the ordinary refspec puts a remote's branch."""
+    if remote == "." or "/" in remote or ":" in remote:
+        return None
+    wanted = f"+refs/heads/*:refs/remotes/{remote}/*"
+    done = repository.git.run("config", "--get-all", f"remote.{remote}.fetch", allow=(0, 1))
+    if wanted in done.text.split("\n") and merge.startswith("refs/heads/"):
+        return f"refs/remotes/{remote}/{merge.removeprefix('refs/heads/')}"
+    return None
+
+
+def _fetch(repository: Repository, upstream: _Upstream) -> None:
+    """Bring the remote's branches here. Submodules and garbage collection are not this command's business."""
+    quiet = ("fetch", "--quiet", "--no-recurse-submodules", "--no-auto-maintenance")
+    named = [] if upstream.tracking else [upstream.merge]
+    done = repository.git.run_network(*quiet, "--", upstream.remote, *named, check=False)
+    if done.code == 0:
+        return
+    raise Refused(
+        f"Nothing could be fetched from {_shown(repository, upstream.remote)}: {_words(done)}",
+        f"Nothing was changed. See that `git fetch {shlex.quote(upstream.remote)}` works, then pull again.",
+    )
+
+
+def _words(done: Done) -> str:
+    """git's own words about a failed fetch, without what it adds about access rights in general."""
+    general = re.compile(
+        r"Please make sure you have the correct access|and the repository exists", re.IGNORECASE
+    )
+    lines = [line for line in done.err.splitlines() if line.strip() and not general.search(line)]
+    return done._replace(err="\n".join(lines)).reason
+
+
+def _shown(repository: Repository, remote: str) -> str:
+    url = identity.remote_url(repository.git, remote)
+    normal = None if url is None else identity.normal_origin(url, repository.git.folder)
+    return remote if normal is None else f"{remote} ({normal})"
+
+
+def _fetched(repository: Repository, upstream: _Upstream) -> str:
+    """The commit that the followed branch is at now, from what git noted of the fetch (FETCH_HEAD)."""
+    short = upstream.merge.removeprefix("refs/heads/")
+    found: str | None = None
+    if upstream.remote == ".":
+        found = light.read_ref(repository.site, upstream.merge)
+    else:
+        # Not the remote-tracking ref: it outlives a branch that was deleted at the remote.
+        with open(
+            os.path.join(repository.site.git_dir, "FETCH_HEAD"), encoding="utf-8", errors="replace"
+        ) as file:
+            for line in file:
+                oid, _, rest = line.rstrip("\n").partition("\t")
+                if rest.partition("\t")[2].removeprefix("branch ").startswith(f"'{short}' of "):
+                    found = oid
+    if found is None:
+        raise Refused(
+            f"{upstream.remote} has no branch {short}: there is nothing to pull",
+            f"Push yours (git push -u {shlex.quote(upstream.remote)} {shlex.quote(short)}), or follow "
+            "another one (git branch --set-upstream-to=REMOTE/BRANCH).",
+        )
+    return found
+
+
+def _apart(repository: Repository, before: str | None, target: str) -> tuple[int, int]:
+    """How many commits are only here, and only there."""
+    if before is None:
+        return 0, 1
+    done = repository.git.run("rev-list", "--left-right", "--count", f"{before}...{target}")
+    ahead, behind = done.text.split()
+    return int(ahead), int(behind)
+
+
+def _check_not_moved_back(
+    repository: Repository, upstream: _Upstream, branch: str, before: str, target: str
+) -> None:
+    """Refuse when the remote's branch lost commits that this one still has: they are not new work of here."""
+    if upstream.tracking is None or before == target:
+        return
+    done = repository.git.run("merge-base", "--fork-point", upstream.tracking, before, allow=(0, 1))
+    point = done.text.strip()
+    if not point or repository.git.run("merge-base", "--is-ancestor", point, target, allow=(0, 1)).code == 0:
+        return
+    lost = repository.git.run("rev-list", "--count", f"{target}..{point}").text.strip()
+    raise Refused(
+        f"{upstream.name} was moved back: {lost} commit(s) that it had, and {branch} still has, are gone",
+        "Nothing was changed. Ask who rewrote it. To follow it and keep your own commits: "
+        f"git rebase --onto {upstream.name} {point[:12]} {branch}",
+    )
+
+
+def _fast_forward(repository: Repository, branch: str, target: str) -> None:
+    """`git merge --ff-only`: it keeps every local change, or refuses before anything moves."""
+    staging.wait_for_lock(repository.git)
+    done = repository.git.run(
+        *(
+            "-c",
+            f"branch.{branch}.mergeOptions=",
+            "merge",
+            "--ff-only",
+            "--no-autostash",
+            "--no-stat",
+            "--quiet",
+        ),
+        target,
+        check=False,
+        writes=True,
+        seconds=HOOK_SECONDS,
+    )
+    if done.code == 0:
+        return
+    in_the_way = [line.strip() for line in done.err.splitlines() if line.startswith("\t")]
+    if in_the_way:
+        shown = ", ".join(in_the_way[:5]) + (
+            f" and {len(in_the_way) - 5} more" if len(in_the_way) > 5 else ""
+        )
+        raise Refused(
+            f"Your own changes to {shown} are in the way of the pull",
+            "Nothing was changed. Commit them (memories: `open-memex submit`) or put them aside "
+            "(`git stash`), then pull again.",
+        )
+    raise Refused(
+        f"git could not fast-forward {branch}: {done.reason}", "Nothing was changed; `git status` says more."
+    )
+
+
+def _changes(
+    repository: Repository, before: str | None, after: str, folder: str
+) -> tuple[tuple[str, str], ...]:
+    start = before or repository.git.run("hash-object", "-t", "tree", "--stdin", stdin=b"").text.strip()
+    done = repository.git.run(
+        *("--literal-pathspecs", "diff-tree", "-r", "-z", "--no-renames", "--name-status", start, after),
+        *("--", folder.strip("/") or "."),
+    )
+    return tuple(zip(done.fields[::2], done.fields[1::2], strict=True))
+
+
+def _authors(repository: Repository, before: str | None, after: str, folder: str) -> tuple[str, ...]:
+    done = repository.git.run(
+        *("--literal-pathspecs", "log", "-z", "--format=%aN", "--no-show-signature"),
+        *(f"{before}..{after}" if before else after, "--", folder.strip("/") or "."),
+    )
+    return tuple(dict.fromkeys(name.strip("\n") for name in done.text.split("\0") if name.strip("\n")))
+
+
+def _remote_default(repository: Repository, remote: str) -> str | None:
+    """What the remote says its default branch is: from here when it is noted here, else asked."""
+    if remote == ".":
+        return None
+    prefix = f"refs/remotes/{remote}/"
+    noted = light.symbolic_ref(repository.site, prefix + "HEAD")
+    if noted is not None and noted.startswith(prefix):
+        return noted[len(prefix) :]
+    try:
+        done = repository.git.run_network("ls-remote", "--symref", "--", remote, "HEAD", check=False)
+    except Refused:
+        return None
+    match = re.match(r"ref: refs/heads/(\S+)\tHEAD$", done.text, re.MULTILINE)
+    return match[1] if done.code == 0 and match else None
+
+
+# --- what to do next ---
+
+
+def push_remote(repository: Repository, branch: str) -> str | None:
+    """Where `branch` is pushed: its own setting, the repository's, what it follows, origin, the only one."""
+    config, names = repository.config, history.remotes(repository)
+    for name in (
+        config.get(f"branch.{branch}.pushremote"),
+        config.get("remote.pushdefault"),
+        config.get(f"branch.{branch}.remote"),
+        "origin",
+    ):
+        if name and name in names:
+            return name
+    return names[0] if len(names) == 1 else None
+
+
+def push_command(repository: Repository, branch: str) -> list[str]:
+    """The command that pushes `branch`, for a shell; nothing without a remote to push to."""
+    remote = push_remote(repository, branch)
+    if remote is None:
+        return []
+    follows = repository.config.get(f"branch.{branch}.merge")
+    words = ["git", "push", *([] if follows else ["-u"]), remote, branch]
+    return [shlex.join(words)]
+
+
+def pull_request_command(repository: Repository, branch: str, base: str) -> list[str]:
+    """The `gh` command that opens a pull request from `branch` to `base`, for a shell; nothing where gh
+    can't.
+
+    The base is the repository of `upstream`, if there is that remote. From a fork the head is named with its
+    owner.
+    """
+    remote, target = push_remote(repository, branch), history.base_remote(repository)
+    if remote is None or target is None:
+        return []
+    head_at, base_at = (_normal(repository, name, push=name == remote) for name in (remote, target))
+    if not _is_github(head_at) or identity.host_of(head_at) != identity.host_of(base_at):
+        return []
+    head_repo, base_repo = identity.owner_repo(head_at), identity.owner_repo(base_at)
+    if head_repo is None or base_repo is None or "/" not in head_repo:
+        return []
+    host = identity.host_of(base_at)
+    words = ["gh", "pr", "create", "--base", base, "--head", branch]
+    if head_repo != base_repo:
+        words[-1] = f"{head_repo.split('/')[0]}:{branch}"
+        words[3:3] = ["--repo", base_repo if host == "github.com" else f"{host}/{base_repo}"]
+    return [shlex.join(words)]
+
+
+def _normal(repository: Repository, remote: str, *, push: bool) -> str:
+    url = identity.remote_url(repository.git, remote, push=push)
+    return "" if url is None else identity.normal_origin(url, repository.git.folder)
+
+
+def _is_github(normal: str) -> bool:
+    """Whether a host looks like GitHub, or GitHub Enterprise by its usual names."""
+    host = identity.host_of(normal)
+    return (
+        host == "github.com" or host.endswith(".ghe.com") or bool(re.match(r"(github|ghe)\.(?!com\.)", host))
+    )
