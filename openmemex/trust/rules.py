@@ -1,7 +1,7 @@
 """The table of secrets that are known by their look: one row a kind.
 
-To add a kind, add a row, and its example to tests/trust/secret_examples.py (a test asks for it). A row costs a clean
-text one substring search; its pattern is compiled when its literal is met for the first time.
+To add a kind, add a row, and its example to tests/trust/secret_examples.py (a test asks for it). A row costs
+a clean text one substring search; its pattern is compiled when its literal is met for the first time.
 
 What a pattern must keep to:
 * `literal` stands in every match. Best the pattern begins with it: then the search for it is quick.
