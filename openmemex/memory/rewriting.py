@@ -34,8 +34,7 @@ from openmemex.memory.reading import Document, Front, load, parse, read_item, ti
 from openmemex.memory.yaml_tree import Alias, Collection, Node, place, start_of
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\n|\r|\Z)")
-_LAST_LINE_START = re.compile(r"[\r\n](?=[^\r\n]*\Z)")
-_DASH = re.compile(r"(?:[\r\n]|\A)([ \t]*)-[ \t]+\Z|(?:[\r\n]|\A)([ \t]*)-\Z")
+_DASH = re.compile(r"([ \t]*)-[ \t]*\Z")
 _BLOCK_HEADER_COMMENT = re.compile(r"[^\r\n#]*?([ \t]+#[^\r\n]*)")
 _DIFF_LIMIT = 400
 
@@ -271,7 +270,19 @@ class _Editor:
     def _remove(self, number: int) -> None:
         key, node = self.root.pairs[number]
         if not self.root.flow:
-            self._edit(self._line_start(key.start_mark.index), self._lines_end(node), "")
+            start = self._line_start(key.start_mark.index)
+            if isinstance(node, Collection) and not node.flow and not node.is_map and not self.whole:
+                # Item by item: a comment between the items is somebody's word, not the field's.
+                try:
+                    spans, _ = self._item_lines(node)
+                except _Hard:
+                    pass
+                else:
+                    self._edit(start, self._next_line(key.end_mark.index), "")
+                    for item_start, item_end in spans:
+                        self._edit(item_start, item_end, "")
+                    return
+            self._edit(start, self._lines_end(node), "")
         elif number:
             self._edit(_end_of(self.root.pairs[number - 1][1]), _end_of(node), "")
         else:
@@ -377,15 +388,7 @@ class _Editor:
         self._edit(opening, node.end, "[" + prefix + "".join(text) + suffix + "]")
 
     def _exchange_block_list(self, field: Field, value: Sequence[Any], key: Any, node: Collection) -> None:
-        spans = []
-        margin = ""
-        for child in node.items:
-            start = start_of(child)
-            dash = _DASH.search(self.front_text, 0, start)
-            if dash is None:
-                raise _Hard
-            margin = dash[1] if dash[1] is not None else dash[2]
-            spans.append((self._line_start(start), self._lines_end(child)))
+        spans, margin = self._item_lines(node)
         flow_items = not any(isinstance(child, Collection) and not child.flow for child in node.items)
         plan = self._plan(field, value, node)
         kept = {thing for is_kept, thing in plan if is_kept}
@@ -404,6 +407,20 @@ class _Editor:
                 continue
             lines = yaml_writer.block_items(field, [thing], flow_items=flow_items)
             self._edit(where, where, "".join(margin + line + self.eol for line in lines))
+
+    def _item_lines(self, node: Collection) -> tuple[list[tuple[int, int]], str]:
+        """Where the lines of each item of a block list begin and end, and what stands before their dashes."""
+        spans = []
+        margin = ""
+        for child in node.items:
+            start = start_of(child)
+            line = self.front_text[self._line_start(start) : start]
+            dash = _DASH.match(line)
+            if dash is None:
+                raise _Hard
+            margin = dash[1]
+            spans.append((start - len(line), self._lines_end(child)))
+        return spans, margin
 
     def _plan(self, field: Field, value: Sequence[Any], node: Collection) -> list[tuple[bool, Any]]:
         """The new list as (True, number of an item that stays) and (False, new value), in order.
@@ -436,7 +453,10 @@ class _Editor:
         last = _last(node)
         if isinstance(last, ScalarEvent) and last.style in ("|", ">") and self._line_start(end) == end:
             return end
-        match = _LINE.match(self.front_text, end)
+        return self._next_line(end)
+
+    def _next_line(self, index: int) -> int:
+        match = _LINE.match(self.front_text, index)
         return match.end() if match else len(self.front_text)
 
     def _as_lines(self, lines: Sequence[str]) -> str:

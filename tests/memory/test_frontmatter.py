@@ -1,6 +1,4 @@
-"""The codec by examples: what reads, what is quarantined and why, what is written, which lines a change
-touches.
-"""
+"""The codec by examples: what reads, what is quarantined, what is written, which lines a change touches."""
 
 from __future__ import annotations
 
@@ -56,7 +54,7 @@ ODD_TEXTS = [
     "%d",
     "!note",
     "{a}",
-    "it's \"q\"",
+    'it\'s "q"',
     "C:\\temp",
     "a #b",
     "=",
@@ -116,8 +114,9 @@ def changed_lines(before: bytes, after: bytes) -> tuple[list[str], list[str]]:
 
 def scalars_of(raw: bytes) -> Iterator[Any]:
     front = raw.split(b"---\n")[1].decode()
-    return (event for event in yaml.parse(front, Loader=yaml.SafeLoader) if isinstance(event,
-    yaml.ScalarEvent))
+    return (
+        event for event in yaml.parse(front, Loader=yaml.SafeLoader) if isinstance(event, yaml.ScalarEvent)
+    )
 
 
 # YAML 1.2.2, "10.3.2. Tag Resolution" of the core schema: what a plain scalar must not look like to be text.
@@ -339,8 +338,13 @@ def test_a_text_field_is_never_guessed_at(written: str, read: str | None) -> Non
 
 @pytest.mark.parametrize(
     "written",
-    ["2026-09-26", "2026-09-26T12:00:00Z", "2026-09-26 12:00:00", "'2026-09-26T14:00:00+02:00'",
-    "2026-09-26T12:00:00.123456Z"],
+    [
+        "2026-09-26",
+        "2026-09-26T12:00:00Z",
+        "2026-09-26 12:00:00",
+        "'2026-09-26T14:00:00+02:00'",
+        "2026-09-26T12:00:00.123456Z",
+    ],
 )
 def test_a_time_stays_the_text_that_it_was(written: str) -> None:
     got = parse(text(created_at=written).encode())
@@ -350,8 +354,10 @@ def test_a_time_stays_the_text_that_it_was(written: str) -> None:
 
 def test_ids_of_digits_stay_text() -> None:
     digits = "01234567890123456789012345"
-    got = parse(f"---\nid: {digits}\nsupersedes: {digits}\nderived_from: 12345\n---\n".encode(),
-    stem=digits).memory assert (got.id, got.supersedes, got.derived_from) == (digits, digits, "12345")
+    got = parse(
+        f"---\nid: {digits}\nsupersedes: {digits}\nderived_from: 12345\n---\n".encode(), stem=digits
+    ).memory
+    assert (got.id, got.supersedes, got.derived_from) == (digits, digits, "12345")
 
 
 def test_pointers_to_other_memories_read_in_either_case() -> None:
@@ -369,8 +375,8 @@ def test_history_and_links_read_as_entries() -> None:
         before="review_history:",
     ).replace(
         b"review_history: []",
-        b"review_history:\n- at: 2026-09-26T12:00:00Z\n  by: no\n  to: 12\n  extra: [kept]\n- {from: draft,
-        note: ~}",
+        b"review_history:\n- at: 2026-09-26T12:00:00Z\n  by: no\n  to: 12\n  extra: [kept]\n"
+        b"- {from: draft, note: ~}",
     )
     got = parse(raw)
     assert got.memory.links == (Link("see", B), Link("", "0123"))
@@ -400,13 +406,16 @@ def test_aliases_of_yaml_read_and_survive() -> None:
 @pytest.mark.parametrize("eol", ["\n", "\r\n", "\r"])
 @pytest.mark.parametrize("opening", ["---", "---  ", "---\t", "\n---"])
 @pytest.mark.parametrize("closing", ["---", "--- \t", "..."])
-def test_boms_line_ends_and_blanks_after_fences_read(bom: bytes, eol: str, opening: str, closing: str) ->
-None:
+def test_boms_line_ends_and_blanks_after_fences_read(
+    bom: bytes, eol: str, opening: str, closing: str
+) -> None:
     lines = TEMPLATE.replace("\n---\n", f"\n{closing}\n").replace("---", opening, 1)
     raw = bom + lines.replace("\n", eol).encode()
     got = parse(raw, stem=A)
-    assert dataclasses.replace(got.memory, body="") == dataclasses.replace(parse(TEMPLATE.encode()).memory,
-    body="") assert got.memory.body == f"Use OAuth for the admin panel.{eol}"
+    assert dataclasses.replace(got.memory, body="") == dataclasses.replace(
+        parse(TEMPLATE.encode()).memory, body=""
+    )
+    assert got.memory.body == f"Use OAuth for the admin panel.{eol}"
     assert rewrite(got, {}) is raw
     after = rewrite(got, {"importance": "high", "tags": ("auth", "oauth", "sso"), "project_name": "x y"})
     assert parse(after).memory == dataclasses.replace(
@@ -416,18 +425,20 @@ None:
     assert after.count(b"\xef\xbb\xbf") == (1 if bom else 0)
     ends = set(re.findall(rb"\r\n|\n|\r", after))
     assert ends == {eol.encode()}
-    old, new = changed_lines(raw.replace(b"\r\n", b"\n").replace(b"\r", b"\n"), after.replace(b"\r\n",
-    b"\n").replace(b"\r", b"\n")) assert old == ["importance: normal\n", "tags: [auth, oauth]\n"]
+    old, new = changed_lines(
+        raw.replace(b"\r\n", b"\n").replace(b"\r", b"\n"), after.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    )
+    assert old == ["importance: normal\n", "tags: [auth, oauth]\n"]
     assert sorted(new) == ["importance: high\n", "project_name: x y\n", "tags: [auth, oauth, sso]\n"]
 
 
 @pytest.mark.parametrize(
     "body",
     [
-        "", "\n", "\n\n    indented code\n\nend\n\n\n", "no line end", "---\n", "---\nstatus:
-        retracted\n---\n", "intro\n\n---\n\nstatus: retracted\ntags: [evil]\n", "...\n", "\ufeffx",
-        "a\r\nb\nc\rd", "a\0b", "\x1b[31m", "Heading\n=======\n\ntext\n", "| a |\n|||||||\n", "    <<<<<<<
-        HEAD\n    >>>>>>> b\n",
+        "", "\n", "\n\n    indented code\n\nend\n\n\n", "no line end", "---\n",
+        "---\nstatus: retracted\n---\n", "intro\n\n---\n\nstatus: retracted\ntags: [evil]\n",
+        "...\n", "\ufeffx", "a\r\nb\nc\rd", "a\0b", "\x1b[31m",
+        "Heading\n=======\n\ntext\n", "| a |\n|||||||\n", "    <<<<<<< HEAD\n    >>>>>>> b\n",
     ],
 )  # fmt: skip
 def test_a_body_is_taken_whole(body: str) -> None:
@@ -508,8 +519,9 @@ LAUGHS = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
         (text(status="active\nx: &me [*me]").encode(), "its own anchor", 9),
         (text(status=f"active\n{LAUGHS.rstrip()}").encode(), "aliases expand", 12),
         (text(status=f"active\nx: {DEEP}").encode(), "levels deep", 9),
-        (text(status="active\nx:\n" + "\n".join(" " * n + "a:" for n in range(1, 80))).encode(), "levels
-        deep", 59), (text(status="active\nx: \0").encode(), "U+0000 is not allowed", 9),
+        (text(status="active\nx:\n" + "\n".join(" " * n + "a:" for n in range(1, 80))).encode(),
+         "levels deep", 59),
+        (text(status="active\nx: \0").encode(), "U+0000 is not allowed", 9),
         (text(status='active\nx: "\x1b"').encode(), "U+001B is not allowed", 9),
         (text(status="active\n? [a, b]\n: c").encode(), "bad YAML", 9),
         (text(status="active\n--- a").encode(), "bad YAML", 9),
@@ -599,12 +611,21 @@ def test_markers_that_are_only_shown_are_normal_text(body: str, eol: str) -> Non
 
 def test_both_yaml_loaders_read_the_same() -> None:
     samples = [TEMPLATE.encode(), render(FULL)]
-    samples += [with_lines(f"review_note: {value}\n") for value in ("|+\n  a\n\n", ">-\n  a\n  b\n", "'a\n 
-    b'", '"\\u00e9"')] samples += [with_lines(f"x: {value}\n") for value in ("{a: [b, {c: d}]}", "&a [b]",
-    "!!str c", "\n- a\n-\n- - b")] for raw in samples:
+    samples += [
+        with_lines(f"review_note: {value}\n")
+        for value in ("|+\n  a\n\n", ">-\n  a\n  b\n", "'a\n  b'", '"\\u00e9"')
+    ]
+    samples += [
+        with_lines(f"x: {value}\n") for value in ("{a: [b, {c: d}]}", "&a [b]", "!!str c", "\n- a\n-\n- - b")
+    ]
+    for raw in samples:
         fast, pure = parse(raw), parse(raw, loader=yaml.SafeLoader)
-        assert (fast.memory, fast.memory.extra, fast.problems) == (pure.memory, pure.memory.extra,
-        pure.problems) assert yaml_tree.Loader is yaml.CSafeLoader
+        assert (fast.memory, fast.memory.extra, fast.problems) == (
+            pure.memory,
+            pure.memory.extra,
+            pure.problems,
+        )
+        assert yaml_tree.Loader is yaml.CSafeLoader
 
 
 # Writing
@@ -620,8 +641,11 @@ FULL = memory(
     aliases=("how to sign in", "部署方案 🚀"),
     supersedes=B,
     derived_from="elsewhere",
-    review_history=(HistoryEntry(T, "ada", "draft", "proposed", None), HistoryEntry(T, None, None, None,
-    "a\nb")), canonical_ref="docs/auth.md",
+    review_history=(
+        HistoryEntry(T, "ada", "draft", "proposed", None),
+        HistoryEntry(T, None, None, None, "a\nb"),
+    ),
+    canonical_ref="docs/auth.md",
     paths=("src/**", "a b"),
     expires_at="2027-01-01",
     links=(Link("see", B),),
@@ -629,7 +653,9 @@ FULL = memory(
 
 
 def test_a_new_file_is_written_in_this_very_form() -> None:
-    assert render(FULL).decode() == f"""\
+    assert (
+        render(FULL).decode()
+        == f"""\
 ---
 id: {A}
 schema_version: 2
@@ -664,6 +690,7 @@ links:
 ---
 Use OAuth.
 """
+    )
 
 
 def test_a_new_file_names_every_field_that_is_not_optional() -> None:
@@ -691,8 +718,9 @@ def test_any_text_reads_back_character_for_character(value: str) -> None:
     )
     raw = render(given)
     lowered = value.strip().lower()
-    assert parse(raw).memory == dataclasses.replace(given, tags=tuple(dict.fromkeys(t for t in ("x", lowered)
-    if t)))
+    assert parse(raw).memory == dataclasses.replace(
+        given, tags=tuple(dict.fromkeys(t for t in ("x", lowered) if t))
+    )
     # And to a plain YAML parser that knows nothing of our fields.
     front = raw.decode().split("\n---\n")[0].removeprefix("---\n")
     plain = yaml.safe_load(front)
@@ -709,16 +737,20 @@ def test_what_stands_unquoted_is_text_in_yaml_1_1_and_1_2(value: str) -> None:
 
 
 def test_words_and_numbers_are_quoted_and_plain_words_are_not() -> None:
-    assert not any(is_plain(value) for value in NOT_TEXT_TO_YAML if not value.startswith(("xx", "caf",
-    "плат", "a  b"))) assert not any(is_plain(value) for value in ODD_TEXTS)
+    assert not any(
+        is_plain(value) for value in NOT_TEXT_TO_YAML if not value.startswith(("xx", "caf", "плат", "a  b"))
+    )
+    assert not any(is_plain(value) for value in ODD_TEXTS)
     plain = ["auth", "how to sign in", "src/auth.py", "部署", "платформа", "x-1", "nobody", "none", "e3", A]
     assert all(is_plain(value) and reads_as_text_everywhere(value) for value in plain)
 
 
 def test_nothing_is_folded_or_escaped_that_people_can_read() -> None:
     long = " ".join(f"word{n}: x" for n in range(400))
-    raw = render(memory(aliases=(long, "部署方案 🚀: x"), review_note=long, tags=tuple(f"tag-{n}" for n in
-    range(200)))) front = raw.decode().split("\n---\n")[0]
+    raw = render(
+        memory(aliases=(long, "部署方案 🚀: x"), review_note=long, tags=tuple(f"tag-{n}" for n in range(200)))
+    )
+    front = raw.decode().split("\n---\n")[0]
     assert "\\" not in front
     assert len(front.splitlines()) == 24
 
@@ -764,9 +796,7 @@ def test_what_could_not_be_read_back_is_refused_before_it_is_written(values: dic
 
 
 def change(raw: bytes, **changes: Any) -> tuple[list[str], list[str]]:
-    """Make the changes, check that they and nothing else happened to the memory, and give the lines that
-    differ.
-    """
+    """Make the changes, check that nothing else happened to the memory, and give the lines that differ."""
     before = parse(raw)
     after = rewrite(before, changes)
     got = parse(after)
@@ -837,8 +867,13 @@ def test_a_name_that_is_no_field_is_a_mistake_of_the_caller() -> None:
         ("review_note: a\n  b\n  c", "review_note", "d", "review_note: d"),
         ('review_note: "a\n\n  b"  # c', "review_note", "d", 'review_note: "d"  # c'),
         ("review_note: |\n  a\n  b", "review_note", "d", "review_note: d"),
-        ("review_note: | # why\n  a\n   b\n\n# after\n", "review_note", "d", "review_note: d # why\n\n#
-        after\n"), ("review_note: >+2\n    a\n\n", "review_note", "d", "review_note: d\n\n"),
+        (
+            "review_note: | # why\n  a\n   b\n\n# after\n",
+            "review_note",
+            "d",
+            "review_note: d # why\n\n# after\n",
+        ),
+        ("review_note: >+2\n    a\n\n", "review_note", "d", "review_note: d\n\n"),
         ("review_note: &n a", "review_note", "d", "review_note: d"),
         ("review_note: [a, b]", "review_note", "d", "review_note: d"),
         ("review_note:\n  a: b\n  c: d", "review_note", "d", "review_note: d"),
@@ -847,8 +882,9 @@ def test_a_name_that_is_no_field_is_a_mistake_of_the_caller() -> None:
         ("schema_version: '1'", "schema_version", 2, "schema_version: 2"),
     ],
 )
-def test_a_changed_value_leaves_the_rest_of_its_line(line: str, field: str, value: Any, expected: str) ->
-None:
+def test_a_changed_value_leaves_the_rest_of_its_line(
+    line: str, field: str, value: Any, expected: str
+) -> None:
     known = [f for f in ("importance", "updated_at", "schema_version") if f == field]
     base = text(**dict.fromkeys(known)) if known else TEMPLATE
     raw = base.replace("source:", f"{line}\nsource:", 1).encode()
@@ -888,8 +924,9 @@ None:
         ("\n- auth\n- >\n  oauth", ("auth", "oauth", "x"), "\n- auth\n- >\n  oauth\n- x"),
     ],
 )  # fmt: skip
-def test_a_list_keeps_its_style_and_its_other_items(before: str, value: tuple[str, ...], after: str | None)
--> None:
+def test_a_list_keeps_its_style_and_its_other_items(
+    before: str, value: tuple[str, ...], after: str | None
+) -> None:
     def with_tags(tags: str) -> str:
         gap = "" if tags.startswith(("\n", " ")) or not tags else " "
         return text(tags=None).replace("source:", f"tags:{gap}{tags}\nsource:", 1)
@@ -921,11 +958,19 @@ def test_an_appended_review_entry_takes_the_form_of_those_before() -> None:
     block = '\n  - at: "2026-09-26T12:00:00Z"\n    by: ada\n    x_tool: kept\n  # c'
     raw = text(review_history=block).replace("review_history: \n", "review_history:\n").encode()
     before = parse(raw).memory.review_history
-    after = rewrite(parse(raw), {"review_history": (*before, HistoryEntry(T, "bob", "draft", "proposed",
-    "no"))}) old, new = changed_lines(raw, after)
+    after = rewrite(
+        parse(raw), {"review_history": (*before, HistoryEntry(T, "bob", "draft", "proposed", "no"))}
+    )
+    old, new = changed_lines(raw, after)
     assert old == []
-    assert new == [f'  - at: "{T}"\n', "    by: bob\n", "    from: draft\n", "    to: proposed\n", '    note:
-    "no"\n'] flow = text(review_history='[{at: "2026-09-26", by: ada, x_tool: kept}]').encode()
+    assert new == [
+        f'  - at: "{T}"\n',
+        "    by: bob\n",
+        "    from: draft\n",
+        "    to: proposed\n",
+        '    note: "no"\n',
+    ]
+    flow = text(review_history='[{at: "2026-09-26", by: ada, x_tool: kept}]').encode()
     before = parse(flow).memory.review_history
     after = rewrite(parse(flow), {"review_history": (*before, HistoryEntry(T, "bob", None, None))})
     assert changed_lines(flow, after)[1] == [
@@ -938,22 +983,34 @@ def test_a_missing_field_is_inserted_at_its_place_in_the_order() -> None:
     raw = TEMPLATE.encode()
     after = rewrite(
         parse(raw),
-        {"scope_key": "k", "aliases": ("a",), "proposed_by": "ada", "expires_at": "2027-01-01", "links":
-        (Link("r", B),)},
+        {
+            "scope_key": "k",
+            "aliases": ("a",),
+            "proposed_by": "ada",
+            "expires_at": "2027-01-01",
+            "links": (Link("r", B),),
+        },
     )
     names = re.findall(r"^(\w+):", after.decode(), re.MULTILINE)
     order = [field.name for field in FIELDS]
     assert names == sorted(names, key=order.index)
     assert changed_lines(raw, after) == (
         [],
-        ["scope_key: k\n", "aliases: [a]\n", "proposed_by: ada\n", 'expires_at: "2027-01-01"\n', "links:\n",
-        f"- {{rel: r, to: {B}}}\n"],
+        [
+            "scope_key: k\n",
+            "aliases: [a]\n",
+            "proposed_by: ada\n",
+            'expires_at: "2027-01-01"\n',
+            "links:\n",
+            f"- {{rel: r, to: {B}}}\n",
+        ],
     )
 
 
 def test_an_optional_field_set_to_nothing_goes_with_its_lines() -> None:
-    lines = 'canonical_ref: docs/x.md  # c\npaths:\n  - a\n  - b\nexpires_at: "2027-01-01"\nlinks:\n- {rel:
-    a, to: b}\n' raw = TEMPLATE.replace("---\nUse", lines + "---\nUse").encode()
+    lines = "canonical_ref: docs/x.md  # c\npaths:\n  - a\n  - b\n"
+    lines += 'expires_at: "2027-01-01"\nlinks:\n- {rel: a, to: b}\n'
+    raw = TEMPLATE.replace("---\nUse", lines + "---\nUse").encode()
     after = rewrite(parse(raw), {"canonical_ref": None, "paths": (), "expires_at": None, "links": ()})
     assert after == TEMPLATE.encode()
 
@@ -970,12 +1027,20 @@ def test_a_default_that_followed_from_a_changed_field_is_written_out() -> None:
 
 
 def test_front_matter_written_as_one_mapping_in_braces_changes_too() -> None:
-    raw = f'---\n{{"id": "{A}", "tags": ["a", "b"],\n "importance": "low", "expires_at": "2027-01-01", "x":
-    [1]}}\n---\nbody\n'.encode() document = parse(raw)
+    fields = (
+        f'{{"id": "{A}", "tags": ["a", "b"],\n "importance": "low", "expires_at": "2027-01-01", "x": [1]}}'
+    )
+    raw = f"---\n{fields}\n---\nbody\n".encode()
+    document = parse(raw)
     after = rewrite(
         document,
-        {"importance": "high", "tags": ("a", "c"), "review_note": "x: y", "expires_at": None,
-        "review_history": (HistoryEntry(T, None, None, None),)},
+        {
+            "importance": "high",
+            "tags": ("a", "c"),
+            "review_note": "x: y",
+            "expires_at": None,
+            "review_history": (HistoryEntry(T, None, None, None),),
+        },
     )
     got = parse(after).memory
     assert (got.importance, got.tags, got.review_note, got.expires_at) == ("high", ("a", "c"), "x: y", None)
@@ -988,8 +1053,8 @@ def test_indented_front_matter_and_keys_in_any_order_change_in_place() -> None:
     raw = f"---\n  # top\n  status: active\n  id: {A}\n  tags:\n  - a\n---\nbody\n".encode()
     after = rewrite(parse(raw), {"status": "archived", "role": "instruction", "tags": ("a", "b")})
     assert after.decode() == (
-        f"---\n  # top\n  status: archived\n  id: {A}\n  role: instruction\n  tags:\n  - a\n  -
-        b\n---\nbody\n"
+        f"---\n  # top\n  status: archived\n  id: {A}\n  role: instruction\n"
+        f"  tags:\n  - a\n  - b\n---\nbody\n"
     )
 
 
@@ -1001,8 +1066,9 @@ def test_a_value_that_others_point_to_is_not_changed_behind_their_back() -> None
     assert changed_lines(raw, after) == (["proposed_by: *n\n"], ["proposed_by: ada\n"])
     with pytest.raises(Refused):
         rewrite(document, {"review_note": "mine"})
-    assert parse(rewrite(document, {"review_note": "mine", "proposed_by": "ada"})).memory.review_note ==
-    "mine"
+    assert (
+        parse(rewrite(document, {"review_note": "mine", "proposed_by": "ada"})).memory.review_note == "mine"
+    )
 
 
 def test_a_new_body_leaves_the_front_matter_alone() -> None:
@@ -1046,8 +1112,10 @@ def test_substance_ignores_review_and_spelling_only() -> None:
     for same in (
         TEMPLATE.replace("\n", "\r\n"),
         text(importance="'normal' # c"),
-        text(review_state="published", updated_at='"2027-01-01"').replace("source:", "review_note:
-        x\napproved_by: y\nsource:"), text(review_history='[{at: "2026-09-26", by: me}]'),
+        text(review_state="published", updated_at='"2027-01-01"').replace(
+            "source:", "review_note: x\napproved_by: y\nsource:"
+        ),
+        text(review_history='[{at: "2026-09-26", by: me}]'),
     ):
         assert substance(parse(same.encode()).memory) == substance(base)
     for other in (
