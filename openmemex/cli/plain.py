@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from openmemex.cli.escape import one_line
 from openmemex.cli.terminal import Screen
@@ -57,11 +57,14 @@ def memories(number: int) -> str:
 
 def place(row: Row) -> str:
     """Where a memory is, for a person."""
+    if row.place_kind == "repository" and row.review_state == "draft":
+        # A file that was put there by hand, or is only about to be committed.
+        return "in the repository"
     return row.place_label or PLACES.get(row.place_kind, row.place_kind)
 
 
-def row_lines(number: int, row: Row, when: str, screen: Screen) -> Iterator[str]:
-    """The two lines of one memory in a list: its number and summary, then its id and what it is."""
+def row_lines(number: int, row: Row, when: str, screen: Screen, *, where: bool = True) -> Iterator[str]:
+    """The two lines of one memory in a list: its number and summary, then its id, what and where it is."""
     head = f"{number}. "
     indent = " " * len(head)
     tags = "".join(f" #{one_line(tag)}" for tag in row.tags)
@@ -70,7 +73,7 @@ def row_lines(number: int, row: Row, when: str, screen: Screen) -> Iterator[str]
     if width:
         summary = cut(summary, max(20, width - len(head) - columns(tags)))
     yield head + screen.style(summary, "bold") + screen.style(tags, "cyan")
-    facts = [row.type, place(row), when]
+    facts = [row.type, place(row), when] if where or row.place_label else [row.type, when]
     if row.role == "instruction":
         facts[0] += " (instruction)"
     if row.importance != "normal":
@@ -105,12 +108,13 @@ def search_lines(found: Found, screen: Screen, *, explain: bool, project: Projec
         yield one_line(f"Left out: {hidden}. --all shows them.")
 
 
-def reasons(why: Mapping[str, object]) -> str:
-    """Each factor of a score with its value."""
-    return ", ".join(
-        f"{name} {value:.3f}" if isinstance(value, float) else f"{name} {value}"
-        for name, value in why.items()
-    )
+def reasons(why: Mapping[str, Any]) -> str:
+    """How a score came about: what each part of the text gave, and the factors it was multiplied by."""
+    told = [f"text {why['text']:.3f}"] if "text" in why else []
+    if why.get("parts"):
+        told.append("(" + ", ".join(f"{name} {value:.3f}" for name, value in why["parts"].items()) + ")")
+    told += [f"x {name} {value:.3f}" for name, value in why.get("factors", {}).items()]
+    return " ".join(told)
 
 
 def columns(text: str) -> int:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 SECTIONS = (
     ("personal", "On this computer, for you alone"),
     ("outbox", "Waiting to be shared"),
-    ("repository", "Shared with the team"),
+    ("repository", "In the repository, shared with the team"),
     ("branch", "On other branches"),
 )
 
@@ -61,7 +61,7 @@ def sections(rows: Iterable[Row], screen: Screen, *, first: int = 1) -> Iterator
             yield ""
         yield screen.style(f"{title}:", "bold")
         for row in here:
-            yield from plain.row_lines(number, row, age_of(row), screen)
+            yield from plain.row_lines(number, row, age_of(row), screen, where=False)
             number += 1
 
 

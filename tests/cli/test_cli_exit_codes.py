@@ -273,7 +273,7 @@ def test_scope_does_not_change_by_editing(place, memex, added):
         (["submit", "7ZZZ", "--push"], None),
         (["submit", "7ZZZ", "--onto", "HEAD"], None),
     ],
-    ids=" ".join,
+    ids=lambda value: " ".join(value)[:30] if isinstance(value, list) else "",
 )
 def test_wrong_usage_is_told_in_two_plain_lines(place, memex, words, first):
     code, out, err = memex(*words)

@@ -234,7 +234,7 @@ def test_each_command_gives_its_document(place, memex, git, home):
         (["status", "ZZZZZZZZ", "gone"], 2),
         (["config", "get", "nothing", "--json"], 2),
     ],
-    ids=" ".join,
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
 def test_a_failure_is_a_document_too(place, memex, words, code):
     got, document = memex(*words)

@@ -373,6 +373,7 @@ def _written(session: Session, ws: Workspace, written: Written) -> int:
         raise Refused(
             reasons or f"{written.id} was not changed.", f"`open-memex show {written.id}` shows it."
         )
-    session.told(written.notices)
+    # That it is there already is what the result itself says.
+    session.told(notice for notice in written.notices if notice.kind != "duplicate")
     session.show(lambda: written_json(written), lambda: render.written_lines(written, ws.project))
     return 1 if refused else 0
