@@ -8,18 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from openmemex.trust.notices import Notice
+
 if TYPE_CHECKING:
     from openmemex.index.rows import Hit, Row
 
+__all__ = ["Notice", "Progress", "Written", "hit_json", "memory_json", "written_json"]
+
 Progress = Callable[[str, int, int], None]
 """Called with what is going on, how much is done, and how much there is in all (0: not known yet)."""
-
-
-class Notice(NamedTuple):
-    """Something that was done or left out on the way, for the writer to know. `kind` is one stable word."""
-
-    kind: str
-    text: str
 
 
 class Written(NamedTuple):

@@ -16,6 +16,7 @@ from openmemex.git import light
 from openmemex.index.memory_index import MemoryIndex
 from openmemex.results import Notice
 from openmemex.store import homes, state
+from openmemex.store.homes import Home
 
 if TYPE_CHECKING:
     from openmemex.git.provider import GitProvider
@@ -158,22 +159,22 @@ class Workspace:
             )
         return self._index
 
-    def personal_home(self) -> homes.Home:
+    def personal_home(self) -> Home:
         """Where personal memories live."""
         return homes.personal_home(self.data_root)
 
-    def outbox_home(self) -> homes.Home:
+    def outbox_home(self) -> Home:
         """Where a new draft of this project goes: to where drafts already are, else under the best key."""
         project = self.require_project()
         return next(iter(self._outboxes()), homes.outbox_home(self.data_root, project.keys[0]))
 
-    def _outboxes(self) -> Iterator[homes.Home]:
+    def _outboxes(self) -> Iterator[Home]:
         for key in self.project.keys:
             home = homes.outbox_home(self.data_root, key)
             if os.path.isdir(home.folder):
                 yield home
 
-    def repository_home(self) -> homes.Home | None:
+    def repository_home(self) -> Home | None:
         """The memory folder of the repository's work tree; None without a work tree.
 
         Raises Refused when the folder is a link or leads out of the work tree.
@@ -182,7 +183,7 @@ class Workspace:
             return None
         return homes.repository_home(self.site.root, self.settings.memory_dir, self.project.keys[0])
 
-    def homes(self) -> list[homes.Home]:
+    def homes(self) -> list[Home]:
         """Every place whose memories count here: personal, outboxes, repository, branches submitted to."""
         found = [self.personal_home()]
         if self.project.source == "none":
@@ -199,7 +200,7 @@ class Workspace:
             found += self._branches(repository)
         return found
 
-    def _branches(self, repository: homes.Home) -> Iterator[homes.Home]:
+    def _branches(self, repository: Home) -> Iterator[Home]:
         assert self.site is not None
         here, _ = light.head(self.site)
         for ref in state.branches(self.data_root, self.site.common_dir):
@@ -234,12 +235,12 @@ class _Trees:
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
 
-    def tip(self, home: homes.Home) -> str | None:
+    def tip(self, home: Home) -> str | None:
         """The commit that the branch points at now, read from git's files; None when it is gone."""
         site = self._workspace.site
         return None if site is None else light.read_ref(site, home.ref)
 
-    def entries(self, home: homes.Home) -> Mapping[str, str]:
+    def entries(self, home: Home) -> Mapping[str, str]:
         """File name to blob id of the memory folder at the branch's tip."""
         return self._workspace.git.entries(home.ref, home.base)
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from openmemex import faults
 from openmemex.errors import NotFound, OpenMemexError, Refused
+from openmemex.index import segment
 from openmemex.index.rows import Row
 from openmemex.memory import frontmatter
 from openmemex.memory.ids import new_id
@@ -139,7 +140,7 @@ def link_pair(
         lock=lock_key(ws, home.scope),
         folder=home.folder,
         key=home.scope_key,
-        kind=home.kind,
+        place=home.kind,
         new=new.id,
         old=old.memory.id,
         at=at,
@@ -174,7 +175,7 @@ def finish_interrupted(ws: Workspace, key: str) -> None:
 
 def _finish_supersede(ws: Workspace, intent: journal.Intent) -> None:
     value: Callable[[str], str] = lambda name: str(intent.values.get(name) or "")  # noqa: E731
-    home = homes.Home(value("kind"), value("folder"), "", value("key"), ws.data_root)
+    home = homes.Home(value("place"), value("folder"), "", value("key"), ws.data_root)
     try:
         new = files.read(home, value("new"))
         old = files.read(home, value("old"))
@@ -188,6 +189,20 @@ def _finish_supersede(ws: Workspace, intent: journal.Intent) -> None:
         except OpenMemexError:
             return
     journal.finish(intent)
+
+
+def judged(
+    ws: Workspace, screened: admission.Screened, replaces: str = ""
+) -> admission.Admitted | admission.Duplicate | admission.Blocked:
+    """Whether `screened` says something new in its scope here, apart from the memory that it `replaces`."""
+    near = ws.index.neighbours(screened.content, scope_homes(ws, screened.scope))
+    return admission.judge(
+        screened,
+        [one for one in near if one.id != replaces],
+        tokens=frozenset(segment.tokens(screened.content)),
+        now=now_text(),
+        replaces=bool(replaces),
+    )
 
 
 def new_memory(ws: Workspace, screened: admission.Screened, scope_key: str) -> Memory:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from openmemex import faults
-from openmemex.memory.model import now_text
 from openmemex.results import Notice, Written
 from openmemex.store import files
 from openmemex.trust import admission
 from openmemex.workspace import Workspace
-from openmemex.writing import late_index, lock_key, new_memory, scope_homes, shown_path, writing
+from openmemex.writing import judged, late_index, lock_key, new_memory, shown_path, writing
 
 
 def add(ws: Workspace, draft: admission.Draft) -> Written:
@@ -34,8 +33,7 @@ def add(ws: Workspace, draft: admission.Draft) -> Written:
         ws.require_project()
     home = ws.personal_home() if screened.scope == "personal" else ws.outbox_home()
     with writing(ws, lock_key(ws, screened.scope)) as fresh:
-        near = ws.index.neighbours(screened.content, scope_homes(ws, screened.scope))
-        verdict = admission.judge(screened, near, now=now_text())
+        verdict = judged(ws, screened)
         notices += verdict.notices
         if isinstance(verdict, admission.Duplicate):
             return Written(verdict.id, "duplicate", shown_path(ws, verdict.id), tuple(notices))

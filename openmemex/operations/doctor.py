@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from openmemex.errors import OpenMemexError
 from openmemex.git.repository import Capabilities
+from openmemex.memory.ids import new_id
 from openmemex.store import journal
 from openmemex.workspace import Workspace
 
@@ -139,9 +140,12 @@ def _memory_folder(ws: Workspace) -> Iterator[_Result]:
         yield True, "a bare repository has no memory folder to write to", ""
         return
     shown = home.shown(home.folder)
-    if ws.git.is_ignored(shown + "/x.md"):
-        yield False, f"git ignores {shown}", f"add a line `!{shown}/**` to .gitignore"
-    elif not os.path.isdir(home.folder):
+    try:
+        ws.git.check_commit([f"{shown}/{new_id()}.md"])
+    except OpenMemexError as error:
+        yield False, f"nothing could be submitted now: {error.message}", error.hint
+        return
+    if not os.path.isdir(home.folder):
         yield True, f"{shown} is made by the first submit", ""
     else:
         total = ws.index.counts([home])["total"][""]

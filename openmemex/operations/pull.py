@@ -39,14 +39,14 @@ def pull(ws: Workspace, *, progress: Progress | None = None) -> Pulled:
 
     Raises Refused, with nothing changed, where the branch can't be fast-forwarded: the message says why.
     """
-    project = ws.require_project()
-    got = ws.git.pull()
-    if project.root and ws.site is not None:
-        pulled = state.Pulled(got.fetched_at, got.remote, got.default_branch)
-        state.set_pulled(ws.data_root, ws.site.common_dir, pulled)
-    ws.reconcile(progress)
+    ws.require_project()
     home = ws.repository_home()
-    prefix = "" if home is None else home.shown(home.folder) + "/"
+    folder = "" if home is None else home.shown(home.folder)
+    got = ws.git.pull(folder)
+    pulled = state.Pulled(got.fetched_at, got.remote, got.default_branch or "")
+    state.set_pulled(ws.data_root, ws.git.site.common_dir, pulled)
+    ws.reconcile(progress)
+    prefix = folder + "/"
     rows = (
         {}
         if home is None

@@ -14,12 +14,12 @@ from openmemex.trust import admission
 from openmemex.workspace import Workspace
 from openmemex.writing import (
     history_with,
+    judged,
     late_index,
     link_pair,
     lock_key,
     new_memory,
     open_copy,
-    scope_homes,
     shown_path,
     writer,
     writing,
@@ -47,12 +47,7 @@ def supersede(ws: Workspace, ref: str, draft: admission.Draft) -> Written:
             _carried(draft, old, row.scope), capture_aliases=ws.settings.capture_aliases, stored=old
         )
         notices = list(screened.notices)
-        near = [
-            near
-            for near in ws.index.neighbours(screened.content, scope_homes(ws, row.scope))
-            if near.id != old.id
-        ]
-        verdict = admission.judge(screened, near, now=now_text(), replaces=True)
+        verdict = judged(ws, screened, replaces=old.id)
         notices += verdict.notices
         if isinstance(verdict, admission.Duplicate):
             return Written(verdict.id, "duplicate", shown_path(ws, verdict.id), tuple(notices))
