@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from openmemex import faults
 from openmemex.errors import OpenMemexError
-from openmemex.index import segment
+from openmemex.index import schema, segment
 from openmemex.index.rows import Place, Progress, TreeReader
 from openmemex.index.sync import UNSETTLED, Stale
 from openmemex.memory import frontmatter, ids
@@ -122,7 +122,7 @@ def ingest(
     stale: Sequence[Stale],
     trees: TreeReader | None,
     *,
-    cjk: str,
+    rules: schema.Rules,
     full_text: bool,
     progress: Progress | None = None,
 ) -> Outcome:
@@ -143,8 +143,8 @@ def ingest(
     late = False
     for plan in plans:
         for batch, last in _batches(plan):
-            items = list(_read(connection, plan.stale.place, batch.changed, trees, cjk))
-            stored = _store(connection, plan, items, batch.gone, last=last, full_text=full_text)
+            items = list(_read(connection, plan.stale.place, batch.changed, trees, rules.cjk))
+            stored = _store(connection, plan, items, batch.gone, rules=rules, last=last, full_text=full_text)
             done += len(items)
             added += stored.added
             changed += stored.changed
@@ -418,6 +418,7 @@ def _store(
     items: Sequence[_Item],
     gone: Sequence[tuple[str, str]],
     *,
+    rules: schema.Rules,
     last: bool,
     full_text: bool,
 ) -> _Stored:
@@ -429,6 +430,7 @@ def _store(
             return _Stored(0, 0, 0, 0, False)
     connection.execute("begin immediate")
     try:
+        schema.check_rules(connection, rules)
         stored = _write(connection, plan, items, gone, last=last, full_text=full_text)
         faults.reached("index.batch-written")
         connection.execute("commit")

@@ -13,7 +13,7 @@ import os
 import re
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from typing import Any, TypeVar
 
 from openmemex.errors import IndexBusy, OpenMemexError
@@ -111,6 +111,7 @@ class MemoryIndex:
         progress: Progress | None,
     ) -> Freshness:
         connection = opened.connection
+        schema.check_rules(connection, opened.rules)
         fresh = True
         read = added = changed = removed = 0
         for _ in range(LOOKS):
@@ -126,7 +127,7 @@ class MemoryIndex:
                     connection,
                     look.stale,
                     trees,
-                    cjk=self._cjk,
+                    rules=opened.rules,
                     full_text=opened.full_text,
                     progress=progress,
                 )
@@ -262,7 +263,9 @@ class MemoryIndex:
                 ).fetchone()
                 if state != "rejected":
                     found.append(Neighbour(memory, own_key, _body_tokens(stream), source, created_at))
-            return found[:limit]
+            return sorted(found, key=lambda one: (one.text_key != key, -_likeness(one.tokens, words.keys())))[
+                :limit
+            ]
 
         return self._guarded(answer, snapshot=True)
 
@@ -396,7 +399,7 @@ class MemoryIndex:
                 finally:
                     if opened.connection.in_transaction:
                         opened.connection.execute("commit")
-            except (sqlite3.Error, OSError) as error:
+            except (sqlite3.Error, OSError, schema.Damaged, schema.Replaced) as error:
                 self._mend(error, last=attempt == 2)
                 if snapshot and self._last is not None:
                     # What was mended is empty now. The next reconcile has to say so.
@@ -422,6 +425,13 @@ class MemoryIndex:
         self._forget_views()
         if opened is None:
             return
+        if kind == "damaged":
+            try:
+                schema.check_rules(opened.connection, opened.rules)
+            except schema.Replaced:
+                kind = "replaced"  # tables of other columns look like damage to us
+            except (sqlite3.Error, schema.Damaged):
+                pass
         if kind == "damaged":
             try:
                 schema.discard(opened.connection, opened.path, opened.identity)
@@ -682,6 +692,12 @@ def _paths(place: Place, memory: str) -> tuple[str, str]:
 def _body_tokens(stream: str) -> frozenset[str]:
     words = stream.partition(segment.FIELD_MARK)[0].replace(segment.GAP, " ").split()
     return frozenset(word for word in words if not segment.is_function(word)) or frozenset(words)
+
+
+def _likeness(tokens: frozenset[str], others: Set[str]) -> float:
+    """Jaccard index of two sets of tokens: what both hold of what either holds."""
+    both = len(tokens & others)
+    return both / (len(tokens) + len(others) - both) if both else 0.0
 
 
 def _age_days(row: Row, now: float) -> int:

@@ -112,6 +112,11 @@ class Opened(NamedTuple):
     rebuilt: str
     warning: str
     identity: tuple[int, int]
+    rules: Rules
+
+
+class Replaced(Exception):
+    """Another program has made the tables anew, by other rules than ours, while we had them open."""
 
 
 class Damaged(Exception):
@@ -129,9 +134,14 @@ def secrets_version() -> int:
 
 
 def trouble(error: Exception) -> str:
-    """What `error` says of the index: "busy", "damaged", "unusable", "full", "no fts5", or "" (our fault)."""
+    """What `error` says of the index: "busy", "damaged", "replaced", "unusable", "full", "no fts5".
+
+    "" when it says nothing of the index: the fault is ours.
+    """
     if isinstance(error, Damaged):
         return "damaged"
+    if isinstance(error, Replaced):
+        return "replaced"
     if not isinstance(error, sqlite3.Error):
         return "unusable" if isinstance(error, OSError) else ""
     text = str(error)
@@ -155,9 +165,9 @@ def open_index(
 ) -> Opened:
     """The index at `path`, made or made anew where needed.
 
-    `elsewhere` is why `path` itself can't be used ("" when it may be); `full_text` False says that there is no
-    FTS5. Falls back as the module says, at last to memory. Raises sqlite3.Error only for a bug or an index that
-    another process holds for longer than the limit.
+    `elsewhere` is why `path` itself can't be used ("" when it may be); `full_text` False says that there is
+    no FTS5. Falls back as the module says, at last to memory. Raises sqlite3.Error only for a bug or an index
+    that another process holds for longer than the limit.
     """
     rules = current_rules(cjk)
     cause = elsewhere
@@ -208,7 +218,7 @@ def _open(path: str, rules: Rules, full_text: bool, warning: str) -> Opened:
             connection.execute("pragma temp_store = memory")
             stored = _stored_rules(connection)
             if stored == rules:
-                return Opened(connection, path, full_text, rebuilt, warning, identity)
+                return Opened(connection, path, full_text, rebuilt, warning, identity, rules)
             if stored is not None and stored.newer_than(rules):
                 connection.close()
                 path = _beside(path, "-".join(str(part) for part in rules))
@@ -217,7 +227,7 @@ def _open(path: str, rules: Rules, full_text: bool, warning: str) -> Opened:
                 rebuilt = rebuilt or "its rules changed"
             journal = _choose_journal(connection)
             _make_tables(connection, rules, full_text)
-            return Opened(connection, path, full_text, rebuilt, warning or journal, identity)
+            return Opened(connection, path, full_text, rebuilt, warning or journal, identity, rules)
         except (sqlite3.Error, Damaged) as error:
             if trouble(error) != "damaged":
                 connection.close()
@@ -276,6 +286,12 @@ def _stored_rules(connection: sqlite3.Connection) -> Rules | None:
         return None
     # Another schema's rules can't be read; the version alone says which program is newer.
     return Rules(version, 0, 0, "") if version < SCHEMA_VERSION else Rules(version, 1 << 62, 1 << 62, "")
+
+
+def check_rules(connection: sqlite3.Connection, rules: Rules) -> None:
+    """Raise Replaced when the tables are no longer those of `rules`; a write transaction keeps them so."""
+    if _stored_rules(connection) != rules:
+        raise Replaced
 
 
 def _choose_journal(connection: sqlite3.Connection) -> str:

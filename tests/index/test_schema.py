@@ -1,4 +1,4 @@
-"""Whatever is wrong with the index's file, the memories are found, and it is said in one line what was done."""
+"""Whatever is wrong with the index's file, the memories are found, and one line says what was done."""
 
 from __future__ import annotations
 
@@ -314,7 +314,7 @@ def test_a_data_folder_that_cannot_be_written_is_read(
     ids = sorted(personal.write(f"words {number}") for number in range(3))
     reader.ids(personal)
     reader.index.close()
-    for folder in (*personal.path.parents, personal.path):
+    for folder in (*personal.path.parents, personal.path, *tmp_path.parents, tmp_path):
         if folder != Path("/"):
             folder.chmod(folder.stat().st_mode | 0o055)
     for path in (reader.path, *personal.path.iterdir()):

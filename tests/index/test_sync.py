@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from openmemex.index import ingest, sync
+from openmemex.index import ingest, schema, sync
 from openmemex.memory.ids import new_id
 
 from .conftest import Folder, Reader, some_ids
@@ -226,7 +226,9 @@ def test_a_file_that_vanishes_or_changes_between_look_and_read_is_no_error(
     look = sync.look(connection, [personal.home], None)
     personal.remove(gone)
     personal.write("new words", id=changed)
-    outcome = ingest.ingest(connection, look.stale, None, cjk="bigram", full_text=True)
+    outcome = ingest.ingest(
+        connection, look.stale, None, rules=schema.current_rules("bigram"), full_text=True
+    )
     assert (outcome.added, outcome.removed) == (1, 0)
     assert reader.found("new", personal) == [changed]
     assert reader.ids(personal) == [changed]
@@ -241,7 +243,9 @@ def test_two_that_saw_the_same_change_take_it_in_once(personal: Folder, reader: 
     connection = sqlite3.connect(reader.path, isolation_level=None)
     late = sync.look(connection, [personal.home], None)
     reader.look(personal)
-    outcome = ingest.ingest(connection, late.stale, None, cjk="bigram", full_text=True)
+    outcome = ingest.ingest(
+        connection, late.stale, None, rules=schema.current_rules("bigram"), full_text=True
+    )
     assert (outcome.added, outcome.changed) == (0, 0)
     assert set(reader.found("words", personal)) == {memory_id, added}
     assert connection.execute("select count(*) from content").fetchone() == (2,)
@@ -258,7 +262,7 @@ def test_one_that_is_late_does_not_bring_back_what_another_removed(personal: Fol
     assert read[0] is not None
     personal.remove(gone)
     reader.look(personal)
-    ingest.ingest(connection, late.stale, None, cjk="bigram", full_text=True)
+    ingest.ingest(connection, late.stale, None, rules=schema.current_rules("bigram"), full_text=True)
     assert reader.ids(personal) == [kept]
     connection.close()
 
@@ -305,7 +309,7 @@ def test_old_contents_go_after_a_while(
     repository: Folder, reader: Reader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ingest, "ORPHANS_KEPT", 3)
-    words = "ash birch cedar elm fir hazel larch maple oak pine".split()
+    words = ["ash", "birch", "cedar", "elm", "fir", "hazel", "larch", "maple", "oak", "pine"]
     ids = [repository.write(word) for word in words]
     reader.look(repository)
     for memory_id in ids[:8]:
