@@ -36,7 +36,7 @@ FORBIDDEN = frozenset(
         "random",
     }
     | {"hashlib", "json", "argparse", "asyncio", "threading", "socket", "ssl", "urllib", "email", "ctypes"}
-    | {"importlib.metadata", "string", "datetime", "textwrap", "traceback", "fnmatch", "glob", "locale"}
+    | {"importlib.metadata", "string", "textwrap", "traceback", "fnmatch", "glob", "locale"}
 )
 # As the installed script does it.
 SCRIPT = "import sys; from openmemex.cli.fast import run; sys.argv[0] = 'open-memex'; sys.exit(run())"
