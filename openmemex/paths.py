@@ -17,7 +17,7 @@ from openmemex import faults
 from openmemex.errors import OpenMemexError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 APP = "open-memex"
 PRIVATE_FOLDER = 0o700
@@ -108,13 +108,21 @@ def make_folder(path: str, mode: int = PRIVATE_FOLDER) -> None:
         _sync_folder(at)
 
 
-def atomic_write(path: str, data: bytes, *, mode: int = PRIVATE_FILE, fsync: bool = True) -> None:
+def atomic_write(
+    path: str,
+    data: bytes,
+    *,
+    mode: int = PRIVATE_FILE,
+    fsync: bool = True,
+    before_rename: Callable[[], None] | None = None,
+) -> None:
     """Replace the file `path` by `data` in one step: a reader finds the old file or the new one, whole.
 
     A file that exists keeps its permission bits, a new one gets `mode` (less the umask). A symbolic link at
     `path` is replaced, not followed. The folder must exist. Raises OpenMemexError; the old file is then
     intact and no temporary file is left. After a kill a `.<name>.<random>.tmp` may be left: readers skip dot
-    files, and a later write in that folder removes those older than an hour.
+    files, and a later write in that folder removes those older than an hour. `before_rename` is called when
+    all is ready; what it raises ends the write, with the old file as it was.
     """
     _remove_leftovers(os.path.dirname(path) or ".")
     temporary = ""
@@ -130,6 +138,8 @@ def atomic_write(path: str, data: bytes, *, mode: int = PRIVATE_FILE, fsync: boo
         temporary = _temporary_name(path)
         _write_whole(temporary, data, mode, fsync, kept)
         faults.reached("write.temp-written")
+        if before_rename is not None:
+            before_rename()
         os.replace(temporary, path)
         temporary = ""
         faults.reached("write.renamed")
