@@ -12,6 +12,7 @@ ends the story with exit code 1.
 import argparse
 import json
 import os
+import random
 import re
 import shutil
 import subprocess
@@ -24,9 +25,12 @@ import environment
 
 WIDTH = 100
 MEMORY_FOLDER = ".ai/open-memex"
-PERSONAL = "My own habit, for nobody else: reviews before nine, and the heron mug stays on the left."
-PERSONAL_QUERY = "heron mug"
-# Held by git's and SQLite's own doings, not by what a command was asked to do.
+# A word that is nowhere else: this file's own text is in the history that the story is played on.
+MARK = "heron" + "".join(random.choices("abcdefghijklmnop", k=10))
+PERSONAL = f"My own habit, for nobody else: reviews before nine, and nobody moves my {MARK} mug."
+PERSONAL_QUERY = f"who moved the {MARK} mug?"
+REF_FORMAT = "%(if)%(symref)%(then)%(else)%(refname) %(objectname:short)%(end)"
+# SQLite's and the locks' own doings, not what a command was asked to do.
 UNTOLD = (".db-wal", ".db-shm", ".lock")
 
 
@@ -44,7 +48,7 @@ def expect(true: bool, text: str) -> None:
 class State:
     """What a command may change: files, refs, and what git says of the work tree."""
 
-    def __init__(self, files: dict[Path, bytes], refs: list[str], status: list[str]) -> None:
+    def __init__(self, files: dict[Path, bytes], refs: dict[str, str], status: list[str]) -> None:
         self.files = files
         self.refs = refs
         self.status = status
@@ -57,7 +61,7 @@ class Stage:
         self.folder = folder
         self.commands = ready.commands
         self.program = ready.command("open-memex")
-        self.remote = folder / "remote.git"
+        self.remote = folder / "open-memex.git"
 
     def short(self, text: str) -> str:
         """`text` with the long name of the story's folder cut down to STORY."""
@@ -72,7 +76,7 @@ class Person:
         self.stage = stage
         self.home = stage.folder / name.lower()
         self.clone = self.home / "project"
-        self.data = self.home / "memex-data"
+        self.data = self.home / "data"
         self.home.mkdir()
         (self.home / ".gitconfig").write_text(
             f"[user]\n\tname = {name}\n\temail = {name.lower()}@example.org\n"
@@ -122,7 +126,7 @@ class Person:
         shown = " ".join(f'"{word}"' if re.search(r"[\s*]", word) else word for word in command)
         _print_wrapped(self.stage.short(shown), f"{self.name}$ ", "      ", file_like=True)
         for line in (done.stdout + done.stderr).splitlines():
-            print("  | " + _fit(self.stage.short(line), WIDTH - 4))
+            _print_quoted(self.stage.short(line))
         if done.returncode:
             raise NotAsTold(f"the command ended with exit code {done.returncode}")
         self._tell_changes(before, self._state())
@@ -149,12 +153,12 @@ class Person:
     def _state(self) -> State:
         return State(
             files={**_files(self.data), **_files(self.clone / MEMORY_FOLDER)},
-            refs=self._git_lines("for-each-ref", "--format=%(refname) %(objectname)"),
+            refs=dict(line.split() for line in self._git_lines("for-each-ref", f"--format={REF_FORMAT}")),
             status=self._git_lines("status", "--short", "--untracked-files=all"),
         )
 
     def _git_lines(self, *words: str) -> list[str]:
-        return self.quietly("git", *words).splitlines() if (self.clone / ".git").exists() else []
+        return [line for line in self.quietly("git", *words).splitlines() if line]
 
     def _tell_changes(self, before: State, after: State) -> None:
         told = []
@@ -162,14 +166,15 @@ class Person:
             old, new = before.files.get(path), after.files.get(path)
             if old != new:
                 sign = "+" if old is None else "-" if new is None else "~"
-                size = f"  ({len(new):,} bytes)" if new is not None else ""
-                told.append(("disk", f"{sign} {self.stage.short(str(path))}{size}"))
-        told += [("git", f"- {ref}") for ref in before.refs if ref not in after.refs]
-        told += [("git", f"+ {ref}") for ref in after.refs if ref not in before.refs]
+                size = f"  {len(new):,} bytes" if new is not None else ""
+                told.append(("disk", f"{sign} {path.relative_to(self.home)}{size}"))
+        for ref in sorted({*before.refs, *after.refs}):
+            was, now = before.refs.get(ref, "nothing"), after.refs.get(ref, "nothing")
+            if was != now:
+                told.append(("git", f"{ref}: {was} -> {now}"))
         if before.status != after.status:
-            was, now = " ; ".join(before.status) or "clean", " ; ".join(after.status) or "clean"
-            told.append(("git", f"status was: {was}"))
-            told.append(("git", f"status now: {now}"))
+            told.append(("git", "status before: " + (" ; ".join(before.status) or "clean")))
+            told.append(("git", "status now: " + (" ; ".join(after.status) or "clean")))
         for kind, text in told or [("disk", "nothing changed, neither on disk nor in git")]:
             print(_fit(f"  {kind:<4} {text}", WIDTH))
 
@@ -186,6 +191,15 @@ def _files(folder: Path) -> dict[Path, bytes]:
 
 def _fit(line: str, width: int) -> str:
     return line if len(line) <= width else line[: width - 3] + "..."
+
+
+def _print_quoted(line: str) -> None:
+    indent = "  | " + line[: len(line) - len(line.lstrip())]
+    hanging = indent + ("   " if re.match(r"\s*\d+\. ", line) else "")
+    lines = textwrap.wrap(
+        line.strip(), WIDTH, initial_indent=indent, subsequent_indent=hanging, break_on_hyphens=False
+    )
+    print("\n".join(lines) or "  |")
 
 
 def _print_wrapped(text: str, first: str, rest: str, *, file_like: bool = False) -> None:
@@ -235,12 +249,12 @@ def _make_remote(stage: Stage, person: Person) -> None:
     person.quietly("git", "update-ref", "refs/heads/main", head, cwd=stage.remote)
     person.quietly("git", "symbolic-ref", "HEAD", "refs/heads/main", cwd=stage.remote)
     count = person.quietly("git", "rev-list", "--count", "main", cwd=stage.remote).strip()
-    print(f"Remote: STORY/remote.git, a bare repository with {count} commits of this project on main.")
+    print(f"Remote: STORY/open-memex.git, a bare repository with {count} commits of this project on main.")
 
 
 def _clone(person: Person, remote: Path) -> None:
     person.quietly("git", "clone", "-q", str(remote), str(person.clone), cwd=person.home)
-    print(f"{person.name}: home STORY/{person.home.name}, clone STORY/{person.home.name}/project")
+    print(f"{person.name}: STORY/{person.home.name}, with the clone in project/ and the data root in data/")
 
 
 def _records(clone: Path) -> list[tuple[Path, str]]:
@@ -251,6 +265,13 @@ def _records(clone: Path) -> list[tuple[Path, str]]:
         if title:
             found.append((path, title[1].strip()))
     return found
+
+
+def _show_file(path: Path) -> None:
+    front, fence, body = path.read_text(encoding="utf-8").partition("\n---\n")
+    print("  The file:")
+    for line in [*(front + fence).splitlines(), *body.splitlines()[:3], "..."]:
+        _print_quoted(line)
 
 
 def _new_memory(person: Person, before: set[Path]) -> str:
@@ -298,7 +319,10 @@ def tell(stage: Stage) -> None:
         place = record.relative_to(mina.clone).as_posix()
         output = mina.does("open-memex", "add", "--file", place, "--type", "decision", "--ref", place)
         if {p for p in set(_files(mina.data)) - before if p.suffix == ".md"}:
-            told.append((_new_memory(mina, before), title))
+            memory_id = _new_memory(mina, before)
+            if not told:
+                _show_file(next(path for path in _files(mina.data) if path.stem == memory_id))
+            told.append((memory_id, title))
         else:
             expect(bool(output), "nothing was written: the repository remembers this record already")
         print()
@@ -308,6 +332,12 @@ def tell(stage: Stage) -> None:
     before = set(_files(mina.data))
     mina.does("open-memex", "add", PERSONAL, "--scope", "personal")
     personal_id = _new_memory(mina, before)
+    holders = [
+        path for path, raw in _files(mina.home).items() if MARK.encode() in raw and path.suffix == ".md"
+    ]
+    expect(
+        [path.stem for path in holders] == [personal_id], "one file of hers holds that text, in her data root"
+    )
     expect(not mina.quietly("git", "status", "--short"), "git sees no change in Mina's clone")
 
     _chapter(
@@ -350,8 +380,10 @@ def tell(stage: Stage) -> None:
     there = mina.quietly("git", "rev-parse", "main", cwd=stage.remote).strip()
     expect(there == tip, "the remote's main is Mina's commit")
     expect(_holds(stage.remote, told[0][0], mina), f"the remote holds {told[0][0]}")
-    expect(not _holds(stage.remote, PERSONAL, mina), "no object of the remote holds the personal text")
-    expect(not _holds(mina.clone, PERSONAL, mina), "no object of Mina's clone holds it either")
+    expect(
+        not _holds(stage.remote, MARK, mina), "no object of the remote holds anything of the personal memory"
+    )
+    expect(not _holds(mina.clone, MARK, mina), "no object of Mina's clone does either")
 
     _chapter(6, "Jonas pulls", "Fetch and fast-forward, with a receipt of what came.")
     jonas.does("open-memex", "pull")
