@@ -100,7 +100,7 @@ def test_a_memory_is_never_written_over_another(personal):
     with pytest.raises(Refused, match="exists already"):
         files.write_new(personal, memory(body="other\n"))
     assert files.read(personal, A).memory.body == "a text\n"
-    os.symlink("/nowhere", personal.path_of(B))
+    os.symlink(Path(personal.folder).parent / "nowhere", personal.path_of(B))
     with pytest.raises(Refused, match="exists already"):
         files.write_new(personal, memory(B))
 
@@ -178,7 +178,7 @@ def test_links_pipes_sockets_devices_and_folders_are_never_opened(personal, tmp_
     link, dangling, pipe, folder, sock = (personal.path_of(name) for name in names)
     (tmp_path / "outside.md").write_bytes(good(names[0]))
     os.symlink(tmp_path / "outside.md", link)
-    os.symlink("/nowhere", dangling)
+    os.symlink(Path(personal.folder).parent / "nowhere", dangling)
     os.mkfifo(pipe)
     os.mkdir(folder)
     bound = socket.socket(socket.AF_UNIX)
@@ -285,7 +285,7 @@ def test_a_file_that_is_gone_or_something_else_is_not_written_again(personal, ho
     file = files.write_new(personal, memory())
     os.unlink(file.path)
     if become == "link":
-        os.symlink("/nowhere", file.path)
+        os.symlink(Path(personal.folder).parent / "nowhere", file.path)
     elif become == "folder":
         os.mkdir(file.path)
     with pytest.raises(OpenMemexError):
