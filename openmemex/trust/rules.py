@@ -72,7 +72,7 @@ def is_stand_in(value: str) -> bool:
     for opening, closing in _WRAPPED:
         if value.startswith(opening) and value.endswith(closing) and len(value) > len(opening) + len(closing):
             return True
-    words = re.split(r"[-_. ]+", value.lower())
+    words = re.split(r"[-_. \[\]]+", value.lower().strip("[]"))
     return all(word in _STAND_INS or not word.strip("x*") for word in words)
 
 
@@ -133,8 +133,8 @@ _USER = r"[^\s:/?#@\"'`<>|\\]{0,200}"
 # A port is no password. Up to the last @ of the address's first part, as browsers and curl read it; ASCII and
 # Latin letters only, because other scripts write on without a blank behind the address.
 _NO_PORT = r"(?![0-9]{1,5}[/?#,])"
-_PASSWORD = r"[!$%&()*+,.0-9:;=@A-Z\[\]^_`a-z{|}~\u00c0-\u024f-]{1,200}"
-_DB_PASSWORD = r"[!#$%&()*+,./0-9:;=?@A-Z\[\]^_`a-z{|}~\u00c0-\u024f-]{1,200}"
+_PASSWORD = r"[!$%&()*+,.0-9:;=@A-Z\[\]^_a-z{|}~\u00c0-\u024f-]{1,200}"
+_DB_PASSWORD = r"[!#$%&()*+,./0-9:;=?@A-Z\[\]^_a-z{|}~\u00c0-\u024f-]{1,200}"
 _HOST = r"@(?=[A-Za-z0-9\[/_${<*%.-])"
 _STORES = (
     "postgres postgresql mysql mariadb mongodb redis rediss amqp amqps mssql sqlserver oracle "

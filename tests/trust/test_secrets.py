@@ -128,6 +128,7 @@ NOTHING = [
     "postgres://db.example.org:5432/main?user=ada@example.org",
     "git@github.com:acme/widget.git ssh://git@github.com:22/acme/widget.git https://ada@example.org/x",
     "https://example.org/a:b@c me@example.org:secret",
+    "{{protocol://user[:password]@host/share}} and `postgres://app:`+pw+`@db.test/x`",
     "A key file begins with -----BEGIN PRIVATE" + " KEY----- and ends with -----END PRIVATE" + " KEY-----.",
     "-----BEGIN RSA PRIVATE" + " KEY-----\n...\n-----END RSA PRIVATE" + " KEY-----",
     "-----BEGIN PRIVATE" + " KEY-----\n<your key here>\n-----END PRIVATE" + " KEY-----",
