@@ -5,6 +5,7 @@ Everything that must know the fields (reader, writer, JSON Schema, index, comman
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -164,6 +165,9 @@ class Memory:
         return getattr(self, name)
 
 
+_LEAP_SECOND = re.compile(r"(T\d\d:\d\d):60")
+
+
 def normal_tags(tags: Iterable[str]) -> tuple[str, ...]:
     """Tags as they count everywhere: trimmed, lower case, each once, in the order given, none empty."""
     return tuple(dict.fromkeys(tag for tag in (text.strip().lower() for text in tags) if tag))
@@ -171,19 +175,28 @@ def normal_tags(tags: Iterable[str]) -> tuple[str, ...]:
 
 def now_text(moment: datetime | None = None) -> str:
     """An instant as this project writes it: RFC 3339, UTC, whole seconds, `Z` ("2026-09-26T12:00:00Z")."""
-    return (moment or datetime.now(UTC)).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    moment = moment or datetime.now(UTC)
+    try:
+        moment = moment.astimezone(UTC)
+    except OverflowError:
+        pass  # within a day of the first or last year that Python knows: the offset is what gives way
+    return moment.replace(microsecond=0, tzinfo=None).isoformat() + "Z"
 
 
 def parse_time(text: str | None) -> datetime | None:
     """The instant that `text` names, or None when it names none.
 
-    Reads RFC 3339 with any offset and any fraction; a bare date is midnight UTC, a time without an offset is
-    UTC. Times are compared as instants, never as text.
+    Reads RFC 3339 with any offset and fraction, in either case, a leap second as the second before it; a bare
+    date is midnight UTC, a time without an offset is UTC. Times are compared as instants, never as text.
     """
     if not text:
         return None
+    plain = text.strip().upper()
     try:
-        moment = datetime.fromisoformat(text.strip())
+        moment = datetime.fromisoformat(plain)
     except ValueError:
-        return None
+        try:
+            moment = datetime.fromisoformat(_LEAP_SECOND.sub(r"\1:59", plain))
+        except ValueError:
+            return None
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment

@@ -280,6 +280,7 @@ class _Reader:
 
     def _items(self, field: Field, node: Collection) -> tuple[Any, ...]:
         values = []
+        wrong: list[Node] = []
         for child in node.items:
             value = read_item(field, child)
             if value is not None:
@@ -287,7 +288,11 @@ class _Reader:
                 continue
             inner = resolved(child)
             if isinstance(inner, Collection) or (field.kind != "list" and inner.value not in NULLS):
-                self._tell(field, child, "holds an item of the wrong kind: skipped")
+                wrong.append(child)
+        if wrong:
+            # One for all: a file of nothing but wrong items must not cost a search for each one's line.
+            count = f"{len(wrong)} items" if len(wrong) > 1 else "an item"
+            self._tell(field, wrong[0], f"holds {count} of the wrong kind: skipped")
         return normal_tags(values) if field.name == "tags" else tuple(values)
 
 

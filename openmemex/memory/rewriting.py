@@ -436,11 +436,20 @@ class _Editor:
                 plan += [(True, number) for number in numbers[old_from:old_to]]
             else:
                 plan += [(False, item) for item in value[new_from:new_to]]
+        stays = {thing for is_kept, thing in plan if is_kept}
+        skipped: dict[int, list[tuple[bool, Any]]] = {}  # behind which item that stays
+        last = -1
         for number, old in enumerate(olds):
-            if old is None:
-                before = [i for i, (is_kept, thing) in enumerate(plan) if is_kept and thing < number]
-                plan.insert(before[-1] + 1 if before else 0, (True, number))
-        return plan
+            if number in stays:
+                last = number
+            elif old is None:
+                skipped.setdefault(last, []).append((True, number))
+        full = skipped.get(-1, [])
+        for step in plan:
+            full.append(step)
+            if step[0]:
+                full += skipped.get(step[1], [])
+        return full
 
     # Places
 

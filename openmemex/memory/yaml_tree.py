@@ -41,7 +41,7 @@ _CORE_TAGS: Final = frozenset(
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 # What was opened and never closed is noticed lines later: the line of its beginning is the one to mend.
 _OPENED = re.compile("quoted scalar|simple key|flow sequence|flow mapping|tag")
-_QUOTED_TEXT = re.compile(r"'[^']{2,}'")
+_QUOTED_TEXT = re.compile(r"'([^']*)'")
 _SHOWABLE_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,40}\Z")
 
 
@@ -127,7 +127,7 @@ def scan(text: str, start: int, end: int, loader: Any = None) -> Collection:
         if "nesting" in problem:  # libyaml's own limit on what it looks ahead at
             problem = f"nested more than {MAX_DEPTH} levels deep"
         # A parser may quote the text that it stumbled over; a message must not.
-        problem = _QUOTED_TEXT.sub("…", problem)
+        problem = _QUOTED_TEXT.sub(lambda m: m[0] if len(m[1]) == 1 else "…", problem)
         raise Unreadable(f"bad YAML: {problem}", line_at(text, start + (mark.index if mark else 0))) from None
 
 

@@ -384,7 +384,8 @@ def test_history_and_links_read_as_entries() -> None:
         HistoryEntry(T, "no", None, "12", None),
         HistoryEntry("", None, "draft", None, None),
     )
-    assert [p.field for p in got.problems] == ["links", "links"]
+    assert [(p.field, p.line) for p in got.problems] == [("links", 19)]
+    assert "2 items" in got.problems[0].text
     assert rewrite(got, {}) is raw
 
 
@@ -524,6 +525,7 @@ LAUGHS = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
         (text(status="active\nx: \0").encode(), "U+0000 is not allowed", 9),
         (text(status='active\nx: "\x1b"').encode(), "U+001B is not allowed", 9),
         (text(status="active\n? [a, b]\n: c").encode(), "bad YAML", 9),
+        (text(status="active\nx: [a, b").encode(), "expected ',' or ']'", 9),
         (text(status="active\n--- a").encode(), "bad YAML", 9),
         (text(status="active\nx: 'open").encode(), "bad YAML", 9),
         (text(status="active\n\tx: tab").encode(), "bad YAML", 9),

@@ -316,6 +316,64 @@ def test_both_loaders_read_one_file_alike(file: File) -> None:
     assert (fast.memory, fast.memory.extra, fast.problems) == (pure.memory, pure.memory.extra, pure.problems)
 
 
+# What a slip of the finger, a bad merge or another program may leave in a file. The first only takes away.
+SNIPPETS = [
+    "",
+    "\n",
+    " ",
+    "  ",
+    "- ",
+    ": ",
+    "#",
+    " #",
+    "'",
+    '"',
+    "[",
+    "]",
+    "{",
+    "}",
+    ",",
+    "|",
+    ">",
+    "&a ",
+    "*a",
+]
+SNIPPETS += ["? ", "\t", "!", "!!str ", "%", "@", "\r", "\u2028", "\x85", "\\", "\n---\n", "\n...\n", "null"]
+SNIPPETS += ["id: ", "tags: ", "\0", "x: y\n"]
+snippets = st.sampled_from(SNIPPETS)
+
+
+@given(files(), st.lists(st.tuples(st.integers(0, 400), st.integers(0, 6), snippets), min_size=1, max_size=3))
+def test_a_damaged_file_is_read_quarantined_or_refused_and_never_harmed(
+    file: File, damages: list[tuple[int, int, str]]
+) -> None:
+    text = file.raw.decode()
+    for where, length, snippet in damages:
+        text = text[:where] + snippet + text[where + length :]
+    raw = text.encode()
+    try:
+        document = parse(raw)
+    except Unreadable:
+        return
+    memory = document.memory
+    assert rewrite(document, {}) is raw
+    wanted = {
+        "status": "archived",
+        "tags": normal_tags((*memory.tags[1:], "no")),
+        "review_history": (*memory.review_history, HistoryEntry(T, "a: b", None, None)),
+        "links": (),
+        "expires_at": LATER,
+        "updated_at": LATER,
+    }
+    for changes in ({"status": "archived"}, wanted):
+        try:
+            got = parse(rewrite(document, changes))
+        except Refused:
+            continue
+        assert got.memory == dataclasses.replace(memory, **changes)
+        assert got.memory.extra == memory.extra
+
+
 changeable = st.sampled_from([f.name for f in FIELDS if f.name not in ("id", "updated_at")]).flatmap(
     lambda name: st.tuples(st.just(name), value_of(name))
 )
