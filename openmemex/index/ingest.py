@@ -23,6 +23,7 @@ from openmemex.index import schema, segment
 from openmemex.index.rows import Place, Progress, TreeReader
 from openmemex.index.sync import UNSETTLED, Stale
 from openmemex.memory import frontmatter, ids
+from openmemex.memory.fences import split
 from openmemex.memory.model import MAX_FILE_BYTES, Memory, parse_time
 from openmemex.trust import secrets
 from openmemex.trust.admission import text_key
@@ -36,7 +37,8 @@ ORPHAN_SECONDS = 30 * 86_400
 HOME_SECONDS = 90 * 86_400
 PRUNED_AT_ONCE = 1_000
 OPTIMIZE_FROM = 2_000
-TOO_LARGE = "is larger than 1 MiB"
+ODD_NAME = "the file's name is no memory id in upper case followed by .md"
+LINK = "a symbolic link, which is not followed"
 
 _COLUMNS = (
     "id, blob, memory, scope, scope_key, type, role, status, review_state, importance, tags, aliases, source,"
@@ -44,6 +46,7 @@ _COLUMNS = (
     " summary, masked, text_key, created, until, length"
 )
 _INSERT_CONTENT = f"insert into content ({_COLUMNS}) values ({', '.join('?' * 27)})"
+_ID_FIELD = re.compile(r"^id[ \t]*:", re.MULTILINE)
 _READ_FLAGS = (
     os.O_RDONLY
     | getattr(os, "O_NOFOLLOW", 0)
@@ -176,19 +179,17 @@ def _plan(connection: sqlite3.Connection, stale: Stale, trees: TreeReader | None
         finally:
             connection.execute("commit")
     if stale.listing is not None:
-        found = {line[:26]: line[27:] for line in stale.listing.lines}
+        found = stale.listing.stamps()
     elif stale.tip and trees is not None:
         found = {
-            os.path.basename(name)[:26]: oid
+            stem: oid
             for name, oid in trees.entries(stale.place).items()
-            if os.path.basename(name)[26:] == ".md"
+            if name.endswith(".md") and ids.is_id(stem := os.path.basename(name)[:-3])
         }
     else:
         found = {}
     changed = [
-        _Wanted(name, known.get(name), stamp)
-        for name, stamp in found.items()
-        if known.get(name) != stamp and ids.is_id(name)
+        _Wanted(name, known.get(name), stamp) for name, stamp in found.items() if known.get(name) != stamp
     ]
     gone = [(name, stamp) for name, stamp in known.items() if name not in found]
     return _Plan(stale, version, changed, gone)
@@ -210,12 +211,19 @@ def _read(
     cjk: str,
 ) -> Iterator[_Item]:
     if place.kind == "branch":
-        yield from _read_blobs(connection, names, trees, cjk)
+        yield from _read_blobs(connection, place, names, trees, cjk)
         return
     files: list[tuple[_Wanted, bytes, bytes]] = []
     for wanted in names:
-        raw, reason, settled = read_file(os.path.join(place.folder, wanted.name + ".md"), wanted.stamp)
-        if raw is not None:
+        odd = not ids.is_id(wanted.name)
+        file = wanted.name if wanted.name[-3:].lower() == ".md" else wanted.name + ".md"
+        raw, reason, settled = read_file(os.path.join(place.folder, file), wanted.stamp)
+        if odd and (raw is not None or reason):
+            # Noted, so that it is not read again; quarantined only if it means to be a memory.
+            meant = raw is not None and _names_an_id(raw)
+            stamp = wanted.stamp if settled else ""
+            yield _Item(wanted.name, wanted.known, stamp, None, None, 0, ODD_NAME if meant else None)
+        elif raw is not None:
             files.append((wanted if settled else wanted._replace(stamp=""), _blob_id(raw), raw))
         elif reason:
             yield _Item(*wanted, None, None, 0, reason)
@@ -225,11 +233,20 @@ def _read(
         if _holds(stored, blob, wanted.name):
             yield _Item(*wanted, blob, None, 0, None)
         else:
-            yield _parsed(wanted, blob, raw, cjk)
+            yield _parsed(wanted, blob, raw, place.scope, cjk)
+
+
+def _names_an_id(raw: bytes) -> bool:
+    try:
+        parts = split(raw)
+    except frontmatter.Unreadable:
+        return False
+    return _ID_FIELD.search(parts.text, parts.start, parts.end) is not None
 
 
 def _read_blobs(
     connection: sqlite3.Connection,
+    place: Place,
     names: Sequence[_Wanted],
     trees: TreeReader | None,
     cjk: str,
@@ -244,21 +261,26 @@ def _read_blobs(
         elif wanted.stamp not in texts:
             yield _Item(*wanted, None, None, 0, "its text is not in this clone")
         elif len(texts[wanted.stamp]) > MAX_FILE_BYTES:
-            yield _Item(*wanted, None, None, 0, TOO_LARGE)
+            yield _Item(*wanted, None, None, 0, _too_large(len(texts[wanted.stamp])))
         else:
-            yield _parsed(wanted, blob, texts[wanted.stamp], cjk)
+            yield _parsed(wanted, blob, texts[wanted.stamp], place.scope, cjk)
 
 
 def _holds(stored: dict[bytes, tuple[int, str]], blob: bytes, name: str) -> bool:
     return blob in stored and stored[blob][1] == name
 
 
-def _parsed(wanted: _Wanted, blob: bytes, raw: bytes, cjk: str) -> _Item:
+def _parsed(wanted: _Wanted, blob: bytes, raw: bytes, scope: str, cjk: str) -> _Item:
     try:
-        document = frontmatter.parse(raw, stem=wanted.name)
+        document = frontmatter.parse(raw, stem=wanted.name, default_scope=scope or "personal")
     except frontmatter.Unreadable as error:
         return _Item(*wanted, None, None, error.line, secrets.mask(error.reason).text)
-    return _Item(*wanted, blob, content_of(document.memory, blob, cjk), 0, None)
+    content = content_of(document.memory, blob, cjk)
+    if b"\\u" in raw or b"\\U" in raw:
+        # YAML's escapes can bring half a surrogate pair, which is no text for SQLite.
+        values = tuple(_storable(value) for value in content.values)
+        content = content._replace(values=values, stream=str(_storable(content.stream)))
+    return _Item(wanted.name, wanted.known, wanted.stamp, blob, content, 0, None)
 
 
 def _blob_id(raw: bytes) -> bytes:
@@ -279,25 +301,26 @@ def read_file(path: str, stamp: str) -> tuple[bytes | None, str, bool]:
     now = time.time_ns()
     try:
         if not hasattr(os, "O_NOFOLLOW") and stat.S_ISLNK(os.lstat(path).st_mode):
-            return None, "is a symbolic link, which is not followed", True
+            return None, LINK, True
         handle = os.open(path, _READ_FLAGS)
     except FileNotFoundError:
         return None, "", False
     except OSError as error:
         if error.errno == errno.ELOOP:
-            return None, "is a symbolic link, which is not followed", True
-        return None, f"can't be opened ({error.strerror})", True
+            return None, LINK, True
+        return None, f"can't be opened: {error.strerror}", True
     try:
         status = os.fstat(handle)
         if not stat.S_ISREG(status.st_mode):
-            return None, "is no regular file", True
+            what = "a folder, not a file" if stat.S_ISDIR(status.st_mode) else "no regular file"
+            return None, what, True
         if status.st_size > MAX_FILE_BYTES:
-            return None, TOO_LARGE, True
+            return None, _too_large(status.st_size), True
         raw = os.read(handle, MAX_FILE_BYTES + 1)
         while len(raw) < status.st_size and (more := os.read(handle, MAX_FILE_BYTES + 1)):
             raw += more
     except OSError as error:
-        return None, f"can't be read ({error.strerror})", True
+        return None, f"can't be read: {error.strerror}", True
     finally:
         os.close(handle)
     if os.name == "nt":
@@ -309,6 +332,10 @@ def read_file(path: str, stamp: str) -> tuple[bytes | None, str, bool]:
         moment = status.st_ctime_ns
     doubt = _FINE_NS if moment % _ROUND_NS else _COARSE_NS
     return raw, "", same and moment < now - doubt
+
+
+def _too_large(size: int) -> str:
+    return f"over the limit of {MAX_FILE_BYTES >> 20} MiB ({size} bytes)"
 
 
 def content_of(memory: Memory, blob: bytes, cjk: str) -> Content:
@@ -328,7 +355,7 @@ def content_of(memory: Memory, blob: bytes, cjk: str) -> Content:
         scope_key = next(rest)
         paths = tuple(rest)
     indexed = segment.index_text(body, tags, aliases, cjk=cjk)
-    ends = [_micros(text) for text in (memory.expires_at, memory.valid_until)]
+    ends = [_micros(text) for text in (memory.expires_at, memory.valid_until) if text]
     values = (
         blob,
         memory.id,
@@ -357,7 +384,7 @@ def content_of(memory: Memory, blob: bytes, cjk: str) -> Content:
         min((end for end in ends if end is not None), default=None),
         indexed.length,
     )
-    return Content(memory.id, tuple(map(_storable, values)), indexed.stream, indexed.length)
+    return Content(memory.id, values, indexed.stream, indexed.length)
 
 
 def _joined(parts: Sequence[str]) -> str:
@@ -368,10 +395,7 @@ def _joined(parts: Sequence[str]) -> str:
 
 
 def _storable(value: object) -> object:
-    if isinstance(value, str) and not value.isascii():
-        # Half a surrogate pair is no text for SQLite; YAML's escapes can bring one.
-        return value.encode("utf-8", "replace").decode("utf-8")
-    return value
+    return value.encode("utf-8", "replace").decode("utf-8") if isinstance(value, str) else value
 
 
 def _micros(text: str | None) -> int | None:

@@ -148,7 +148,7 @@ class MemoryIndex:
                 break
         here = visibility.known_homes(connection, homes)
         (quarantined,) = connection.execute(
-            f"select count(*) from place where home in ({here.listed}) and content is null"
+            f"select count(*) from place where home in ({here.listed}) and reason is not null"
         ).fetchone()
         rebuilt, self._unsaid = self._unsaid, ""
         if self._rebuilt:
@@ -276,7 +276,7 @@ class MemoryIndex:
             known = visibility.known_homes(opened.connection, homes)
             found = opened.connection.execute(
                 "select home, name, line, reason from place"
-                f" where home in ({known.listed}) and content is null order by name"
+                f" where home in ({known.listed}) and reason is not null order by name"
             )
             return sorted(
                 Unread(_paths(known.places[home], name)[1], line, reason or "")
@@ -313,7 +313,7 @@ class MemoryIndex:
             )
             found["place"] = dict(files)
             (unread,) = connection.execute(
-                f"select count(*) from place where home in ({known.listed}) and content is null"
+                f"select count(*) from place where home in ({known.listed}) and reason is not null"
             ).fetchone()
             return {**found, "total": {"": view.total}, "quarantined": {"": unread}}
 
@@ -679,8 +679,8 @@ def _split(joined: str) -> tuple[str, ...]:
 
 
 def _paths(place: Place, memory: str) -> tuple[str, str]:
-    """The path of a memory's file (of a branch: inside the tree), and how output shows it."""
-    name = memory + ".md"
+    """The path of the file that goes by `memory` (of a branch: inside the tree), and how output shows it."""
+    name = memory if memory[-3:].lower() == ".md" else memory + ".md"
     if place.kind == "branch":
         inside = f"{place.base}/{name}" if place.base else name
         return inside, inside

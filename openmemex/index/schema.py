@@ -58,7 +58,7 @@ create index content_supersedes on content (supersedes) where supersedes is not 
 create index content_superseded_by on content (superseded_by) where superseded_by is not null;
 create index content_until on content (until) where until is not null;
 create index place_content on place (content, home) where content is not null;
-create index place_unread on place (home) where content is null;
+create index place_unread on place (home) where reason is not null;
 insert into total values (1, 0, 0);
 """
 # Contentless, without positions: a fifth of the size, and phrases are looked up in `stream` when ranking.

@@ -21,7 +21,7 @@ UNSETTLED = "?"
 
 
 class Listing(NamedTuple):
-    """A folder as it stands: a line "<id> <stamp>" for each file, and a digest of them all.
+    """A folder as it stands: a line "<stamp> <name>" for each file, and a digest of them all.
 
     `readable` False: the folder is there, but can't be listed; nothing is known of it.
     """
@@ -29,6 +29,15 @@ class Listing(NamedTuple):
     lines: list[str]
     digest: str
     readable: bool
+
+    def stamps(self) -> dict[str, str]:
+        """File → stamp; a file `<id>.md` goes by its id, every other one by its whole name."""
+        found = {}
+        for line in self.lines:
+            size, modified, changed, inode, name = line.split(" ", 4)
+            key = name[:NAME_LENGTH] if name[NAME_LENGTH:] == ENDING else name
+            found[key] = f"{size} {modified} {changed} {inode}"
+        return found
 
 
 class Stale(NamedTuple):
@@ -53,7 +62,7 @@ class Look(NamedTuple):
 
 
 def list_folder(folder: str) -> Listing:
-    """Every `<id>.md` in `folder` with its stamp; no link is followed. A folder that is not there is empty.
+    """Every `*.md` in `folder` with its stamp; no link is followed. A folder that is not there is empty.
 
     The stamp is size, times and inode as `lstat` gives them: what any way to change a file changes.
     """
@@ -63,14 +72,14 @@ def list_folder(folder: str) -> Listing:
         with os.scandir(folder) as entries:
             for entry in entries:
                 name = entry.name
-                if name[NAME_LENGTH:] == ENDING:
+                # The first test is the quick one for nearly all.
+                if name[NAME_LENGTH:] == ENDING or (name[-3:].lower() == ENDING and name[0] != "."):
                     try:
                         status = entry.stat(follow_symlinks=False)
                     except OSError:
                         continue  # gone between listing and looking: as if it had gone before
                     lines.append(
-                        f"{name[:NAME_LENGTH]} {status.st_size} {status.st_mtime_ns}"
-                        f" {status.st_ctime_ns} {status.st_ino}"
+                        f"{status.st_size} {status.st_mtime_ns} {status.st_ctime_ns} {status.st_ino} {name}"
                     )
     except (FileNotFoundError, NotADirectoryError):
         return Listing([], "", True)

@@ -136,18 +136,21 @@ def test_only_plain_files_with_an_id_for_a_name_are_memories(
     os.mkfifo(personal.file(pipe))
     personal.write_raw(large, b"x" * (1 << 20) + b"y")
     (personal.path / "README.md").write_text("no memory")
-    (personal.path / f"{good.lower()}.md").write_text("no memory either")
+    (personal.path / f"{good.lower()}.md").write_bytes(personal.file(good).read_bytes())
+    (personal.path / "two\nlines.md").write_text("---\ntitle: no memory either\n---\n")
+    (personal.path / f".{good}.md").write_bytes(personal.file(good).read_bytes())
     (personal.path / f"{good}.md.bak").write_text("nor this")
 
     assert reader.ids(personal) == [good]
     unread = {Path(one.path).stem: one.reason for one in reader.index.quarantined([personal.home])}
     assert unread == {
-        link: "is a symbolic link, which is not followed",
-        folder: "is no regular file",
-        pipe: "is no regular file",
-        large: "is larger than 1 MiB",
+        link: "a symbolic link, which is not followed",
+        folder: "a folder, not a file",
+        pipe: "no regular file",
+        large: "over the limit of 1 MiB (1048577 bytes)",
+        good.lower(): "the file's name is no memory id in upper case followed by .md",
     }
-    assert reader.settled(personal).quarantined == 4
+    assert reader.settled(personal).quarantined == 5
 
 
 def test_a_file_that_cannot_be_read_stops_nothing_and_is_named_with_its_line(
@@ -212,7 +215,7 @@ def test_a_file_without_permission_is_quarantined_and_read_when_it_may_be(
         [sys.executable, "-c", script, str(index), str(reader.path.parent)], capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout == f"1 ['{good}']\n[\"can't be opened (Permission denied)\"]\n"
+    assert done.stdout == f"1 ['{good}']\n[\"can't be opened: Permission denied\"]\n"
     personal.file(secret).chmod(0o600)
     assert set(reader.ids(personal)) == {good, secret}
 
