@@ -3,7 +3,8 @@
 Everything slow (reading, parsing, looking for secrets) is done before the lock is taken, so that another
 process waits for one short insert at most. A place is replaced only if it still is what was compared with,
 so two processes that do the same work do it once, and one that is late undoes nothing. A run that is killed
-leaves whole batches; the next one goes on with what is missing."""
+leaves whole batches; the next one goes on with what is missing.
+"""
 
 from __future__ import annotations
 
@@ -133,7 +134,8 @@ def ingest(
 
     Raises sqlite3.OperationalError when another process holds the index for longer than the limit; the
     batches before that are kept. A branch whose tree can't be read stays as it was (`settled` is then
-    False)."""
+    False).
+    """
     plans = []
     unreadable = False
     for home in stale:
@@ -297,7 +299,8 @@ def read_file(path: str, stamp: str) -> tuple[bytes | None, str, bool]:
     """The bytes of the file that had `stamp` when it was listed: (bytes, why there are none, settled).
 
     Only a regular file is read, never through a link. No bytes and no reason: it is not there. Not settled:
-    it is not the file that was listed, or so new that a further change might leave the same stamp."""
+    it is not the file that was listed, or so new that a further change might leave the same stamp.
+    """
     now = time.time_ns()
     try:
         if not hasattr(os, "O_NOFOLLOW") and stat.S_ISLNK(os.lstat(path).st_mode):

@@ -172,7 +172,8 @@ class MemoryIndex:
         """The visible memories of `homes` that answer `query` (any text), best first.
 
         `cwd` is where the reader stands, relative to the repository's root. `explain` fills `why` of every
-        hit and says how many matches lifecycle kept back. An empty query finds nothing."""
+        hit and says how many matches lifecycle kept back. An empty query finds nothing.
+        """
         built = queries.build(query, cjk=self._cjk)
         wanted = filters or Filters()
 

@@ -13,7 +13,9 @@ class Place(Protocol):
 
     `kind` is "personal", "outbox", "repository" or "branch". `folder` is the absolute folder of the files;
     of a branch it is the repository's common git folder, `ref` the full name of the ref, and `base` the
-    memory folder inside the tree. `base` of the others is what paths in output are relative to."""
+    memory folder inside the tree. `base` of the others is what paths in output are relative to. `scope`
+    is what a file that names none belongs to.
+    """
 
     @property
     def kind(self) -> str: ...
@@ -48,7 +50,8 @@ class Row(NamedTuple):
     `status` and `superseded_by` are completed: a memory that another one of here supersedes says so,
     whether or not its file does yet. `place_label` is "" or "on branch NAME". `path` is absolute (of a
     branch: inside the tree), `rel_path` is as output shows it. `masked`: the file holds a secret in clear.
-    `blob` is git's id of the file's bytes. `standing` is "own" in the personal home, else "unreviewed"."""
+    `blob` is git's id of the file's bytes. `standing` is "own" in the personal home, else "unreviewed".
+    """
 
     id: str
     scope: str
@@ -131,7 +134,8 @@ class Filters(NamedTuple):
 
     By default only what is current is found: not superseded, retracted, archived or expired. `all` lifts
     that, and so does a `status` that names one of those. `now` is the moment expiry is judged at (0: the
-    clock's)."""
+    clock's).
+    """
 
     scope: str = ""
     type: str = ""

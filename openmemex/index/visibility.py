@@ -165,7 +165,8 @@ def _chains(
     """How the supersede pointers of here change what files say: (status that counts, successor).
 
     Both by content: the first holds only contents whose own status says something else, the second those
-    whose file names no successor although there is one."""
+    whose file names no successor although there is one.
+    """
     if not homes.ids:
         return {}, {}
     both = " and ".join(
@@ -218,7 +219,8 @@ def _leading_into_loops(successors: Mapping[str, set[str]]) -> frozenset[str]:
     """The ids from which a walk to newer ones never ends: no one newest memory can be named for them.
 
     What is left when ids without successors are taken away, again and again (A. B. Kahn, "Topological
-    sorting of large networks", 1962); nothing recurses, so a chain may be thousands long."""
+    sorting of large networks", 1962); nothing recurses, so a chain may be thousands long.
+    """
     left = {older: len(newer) for older, newer in successors.items()}
     predecessors: dict[str, list[str]] = {}
     for older, newer in successors.items():
