@@ -25,8 +25,9 @@ from openmemex.writing import history_with, open_copy, superseded_changes, write
 class Step:
     """One file of the commit: its path in the repository and its bytes then (None: deleted).
 
-    `before` is the work tree's copy now, `outbox` the draft that is deleted when all is done, `written`
-    whether the work tree's file was changed to `raw` by this run.
+    `before` is the work tree's copy now, `outbox` the draft that is deleted when all is done. `replaced`: nobody
+    named it, it is the memory that another one replaces. `written`: this run changed the work tree's file to
+    `raw`.
     """
 
     memory_id: str
@@ -35,6 +36,7 @@ class Step:
     summary: str
     before: files.MemoryFile | None = None
     outbox: files.MemoryFile | None = None
+    replaced: bool = False
     written: bool = field(default=False, compare=False)
 
 
@@ -95,15 +97,22 @@ class Plan:
         here = self._file(rows.get("repository"))
         draft = self._file(rows.get("outbox"))
         if draft is None and here is None:
-            raise Refused(f"{row.id} is already {row.place_label}", "push that branch, or switch to it")
+            return self._already_there(row)
         _refuse_private(here if draft is None else draft)
         path = self._home.shown(self._home.path_of(row.id))
         if draft is not None:
             return self._shared(row, path, draft, here)
         assert here is not None
-        if path not in self._changed:
-            raise Refused(f"{path} has no change to commit", "`open-memex sync-status` shows what waits")
         return Step(row.id, path, here.raw, row.summary, before=here)
+
+    def _already_there(self, row: Row) -> Step:
+        """Only a branch has it: fine when it is the one that is asked for, then nothing is new to commit."""
+        there = self._at_revision(row.id, self._target) if self._target else None
+        if there is None:
+            branch = row.place_label.removeprefix("on branch ")
+            raise Refused(f"{row.id} is {row.place_label} already", f"push it: git push -u origin {branch}")
+        path = f"{self._folder}/{row.id}.md"
+        return Step(row.id, path, there.raw, row.summary)
 
     def _file(self, row: Row | None) -> files.MemoryFile | None:
         return None if row is None else open_copy(self._ws, row).file
@@ -177,7 +186,9 @@ class Plan:
         raw = document.raw
         if old.superseded_by is None or old.status != "superseded":
             raw = frontmatter.rewrite(document, superseded_changes(step.memory_id, self._at))
-        return Step(old_id, path, raw, "replaced", before=file)
+        elif file is None or path not in self._changed:
+            return None
+        return Step(old_id, path, raw, f"replaced by {step.memory_id}", before=file, replaced=True)
 
 
 def _stem(path: str) -> str:

@@ -166,7 +166,8 @@ class Workspace:
     def outbox_home(self) -> Home:
         """Where a new draft of this project goes: to where drafts already are, else under the best key."""
         project = self.require_project()
-        return next(iter(self._outboxes()), homes.outbox_home(self.data_root, project.keys[0]))
+        used = (home for home in self._outboxes() if homes.holds_files(home))
+        return next(used, homes.outbox_home(self.data_root, project.keys[0]))
 
     def _outboxes(self) -> Iterator[Home]:
         for key in self.project.keys:

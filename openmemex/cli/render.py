@@ -435,6 +435,7 @@ def submitted_json(done: Submitted) -> dict[str, Any]:
         "pushed": done.pushed,
         "pr": done.pr,
         "next": list(done.next),
+        "already": done.already,
         "dry_run": done.dry_run,
         "notices": [notice._asdict() for notice in done.notices],
     }
@@ -445,6 +446,8 @@ def submitted_lines(done: Submitted) -> Iterator[str]:
     files = plain.counted(len(done.files), "file")
     if done.dry_run:
         yield one_line(f"Would commit {files} to {done.branch}; nothing was changed:")
+    elif done.already:
+        yield one_line(f"Nothing new to commit: {done.branch} has it already ({(done.commit or '')[:10]}):")
     elif done.commit:
         yield one_line(f"Committed {files} to {done.branch} ({done.commit[:10]}):")
     else:

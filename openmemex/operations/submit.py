@@ -22,7 +22,9 @@ from openmemex.writing import lock_key, writing
 
 @dataclass(frozen=True)
 class Submitted:
-    """What was committed. `commit` is None for a dry run; `next` holds commands that work as they stand."""
+    """What was committed. `commit` is None for a dry run; `already`: an earlier commit holds it all as it is;
+    `next` holds commands that work as they stand.
+    """
 
     commit: str | None
     branch: str | None
@@ -31,6 +33,7 @@ class Submitted:
     dry_run: bool
     next: tuple[str, ...]
     notices: tuple[Notice, ...]
+    already: bool = False
     pushed: bool = False
     pr: str | None = None
 
@@ -89,7 +92,14 @@ def submit(
         notices = _empty_outbox(steps)
         faults.reached("submit.outbox-removed")
     return Submitted(
-        result.commit, result.branch, tuple(result.files), result.engine, False, next_steps, tuple(notices)
+        commit=result.commit,
+        branch=result.branch,
+        files=tuple(result.files),
+        engine=result.engine,
+        dry_run=False,
+        next=next_steps,
+        notices=tuple(notices),
+        already=result.already,
     )
 
 
@@ -107,10 +117,14 @@ def _refuse_secrets(steps: list[Step]) -> None:
 def _message(steps: list[Step]) -> str:
     """The commit's message where none was given: a subject of one line, then one line a memory."""
     lines = [f"{step.memory_id} {secrets.mask(step.summary).text[:100]}" for step in steps]
-    if len(steps) == 1:
-        subject = "Remove memory" if steps[0].raw is None else "Memory"
-        return f"{subject}: {steps[0].summary[:60] if steps[0].raw else steps[0].memory_id}\n\n{lines[0]}\n"
-    return f"Share {len(steps)} memories\n\n" + "\n".join(lines) + "\n"
+    named = [step for step in steps if not step.replaced]
+    if len(named) > 1:
+        subject = f"Share {len(named)} memories"
+    elif named[0].raw is None:
+        subject = f"Remove memory {named[0].memory_id}"
+    else:
+        subject = f"Memory: {lines[0].partition(' ')[2][:60]}"
+    return f"{subject}\n\n" + "\n".join(lines) + "\n"
 
 
 def _write_files(home: homes.Home, steps: list[Step]) -> None:

@@ -79,6 +79,15 @@ def outbox_homes(data_root: str) -> list[Home]:
     return [outbox_home(data_root, key) for key in keys]
 
 
+def holds_files(home: Home) -> bool:
+    """Whether a memory file lies in the folder of `home`."""
+    try:
+        with os.scandir(home.folder) as entries:
+            return any(entry.name.endswith(".md") and ids.is_id(entry.name[:-3]) for entry in entries)
+    except OSError:
+        return False
+
+
 def repository_home(root: str, memory_dir: str, scope_key: str) -> Home:
     """The memory folder of the work tree `root`, whether or not it exists yet.
 
