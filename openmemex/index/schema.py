@@ -31,8 +31,7 @@ BUSY_SECONDS = 5.0
 # `content` is one parsed memory, once per blob (git's id of its bytes); `place` says where it lies now.
 # `stream` is what the full-text row was made of, which is needed to delete that row. `orphan` are contents
 # that no place names; `twin` are ids with more than one content. `total` has what ranking must know of all.
-_TABLES =
-"""
+_TABLES = """
 create table meta (key text primary key, value text not null) without rowid;
 create table home (id integer primary key, kind text not null, folder text not null, ref text not null,
   tip text not null default '', version integer not null default 0, count integer not null default 0,
@@ -63,8 +62,7 @@ create index place_unread on place (home) where reason is not null;
 insert into total values (1, 0, 0);
 """
 # Contentless, without positions: a fifth of the size, and phrases are looked up in `stream` when ranking.
-_FULL_TEXT =
-"""
+_FULL_TEXT = """
 create virtual table full_text using fts5 (stream, content='', detail=none, tokenize="{tokenizer}");
 create virtual table vocabulary using fts5vocab (full_text, row);
 """
