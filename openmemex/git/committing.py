@@ -92,9 +92,10 @@ def commit(
     with _lock(repository):
         checked = _check(repository, list(files), branch, onto)
         target = checked.target
-        made = _result(repository, files, target, commit="", already=False)
         if dry_run:
-            return made
+            return _result(repository, files, target, commit="", already=False)
+        # What goes to another branch is nowhere else once the draft is gone; here the work tree has it too.
+        repository.objects.durable = not target.here
         blobs = _blobs(repository, files, target)
         if target.here and repository.commit_hooks():
             return _commit_through_git(repository, blobs, text, checked)
@@ -352,6 +353,7 @@ def _blobs(repository: Repository, files: Mapping[str, bytes | None], target: _T
                 stdin=present[path],
                 check=False,
                 writes=True,
+                durable=True,
             )
             oids[path] = _or_refuse(done, path).text.strip()
     changes = {}
@@ -392,7 +394,7 @@ def _add_to_a_copy(repository: Repository, paths: list[str]) -> dict[str, str]:
     with tempfile.TemporaryDirectory(prefix="open-memex-") as folder:
         index = os.path.join(folder, "index")
         with contextlib.suppress(FileNotFoundError):
-            shutil.copyfile(os.path.join(repository.site.git_dir, "index"), index)
+            shutil.copy2(os.path.join(repository.site.git_dir, "index"), index)
         names = "".join(f"{path}\0" for path in paths).encode("utf-8", "surrogateescape")
         env = {"GIT_INDEX_FILE": index}
         done = repository.git.run(
@@ -427,6 +429,7 @@ def _commit_objects(
 ) -> CommitResult:
     target, objects = checked.target, repository.objects
     writer: Objects = GitObjects(repository.git, sign=True) if repository.signing else objects
+    writer.durable = objects.durable
     tip, base, staged_now = target.tip, target.base, False
     deadline = time.monotonic() + staging.LOCK_SECONDS
     try:
@@ -474,7 +477,9 @@ def _move(
     lock = os.path.join(repository.site.common_dir, target.ref + ".lock")
     while True:
         done = repository.git.run(
-            *("update-ref", "-m", words, target.ref, new, old or "0" * len(new)), check=False, writes=True
+            *("update-ref", "-m", words, target.ref, new, old or "0" * len(new)),
+            check=False,
+            writes=True,
         )
         if done.code == 0:
             return True

@@ -119,19 +119,21 @@ class Git:
         seconds: float = LOCAL_SECONDS,
         writes: bool = False,
         own_language: bool = False,
+        durable: bool = False,
         env: Mapping[str, str] | None = None,
     ) -> Done:
         """Run `git ARGS` at the top of the repository and wait.
 
         `stdin`: what it reads; nothing when None. `writes`: it may take git's optional locks. `own_language`:
-        keep the user's locale, for words that go to the user and for hooks. Raises GitFailed on an exit code
-        outside `allow` (unless `check` is false), Refused when git is missing or the time is over.
+        keep the user's locale, for words that go to the user and for hooks. `durable`: what it writes must be
+        on disk before it ends (git's own default trusts the system to write soon). Raises GitFailed on an
+        exit code outside `allow` (unless `check` is false), Refused when git is missing or the time is over.
         """
         own: dict[str, str] = {} if own_language else {"LC_ALL": "C", "LANGUAGE": ""}
         if not writes:
             own["GIT_OPTIONAL_LOCKS"] = "0"
         return run_git(
-            args,
+            ("-c", "core.fsync=all", *args) if durable else args,
             cwd=self.folder,
             environ=self.environ,
             env={**own, **self._place, **(env or {})},
@@ -200,7 +202,7 @@ def run_git(
     out, err, late = _communicate(process, stdin, seconds)
     words = without_credentials(err.decode("utf-8", "replace"))
     done = Done(process.returncode, out, words)
-    command = next((arg for arg in args if not arg.startswith("-")), "")
+    command = next((a for a in args if not a.startswith("-") and not re.match(r"[a-z]+\.\S+=", a)), "")
     if late:
         raise Refused(
             f"`git {command}` in {cwd} was stopped after {seconds:.0f} s without an end",

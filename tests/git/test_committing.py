@@ -821,8 +821,10 @@ def test_a_signature_that_fails_makes_no_unsigned_commit(git, make_repo):
 CRLF = b"---\r\nid: x\r\n---\r\ntext\r\n"
 
 
+CONTENTS = dict(zip("abcde", [FIRST, CRLF, b"mixed\r\nends\n", b"$Id$\n", b"nul\0\r\n"], strict=True))
+
+
 @pytest.mark.parametrize("existing", [None, CRLF], ids=["new", "CRLF in the repository"])
-@pytest.mark.parametrize("data", [FIRST, CRLF, b"mixed\r\nends\n", b"$Id$\n", b"nul\0\r\n"])
 @pytest.mark.parametrize(
     "setting",
     [
@@ -838,29 +840,43 @@ CRLF = b"---\r\nid: x\r\n---\r\ntext\r\n"
         "*.md working-tree-encoding=ISO-8859-1",
     ],
 )
-def test_the_blob_is_the_one_that_git_add_would_make(git, make_repo, setting, data, existing):
+def test_the_blob_is_the_one_that_git_add_would_make(git, make_repo, setting, existing):
     repo = make_repo()
+    files = {f".ai/open-memex/{name}.md": data for name, data in CONTENTS.items()}
     if existing is not None:
-        write(repo, M1, existing)
-        git("add", M1, cwd=repo)
+        for path in files:
+            write(repo, path, existing)
+        git("add", ".ai", cwd=repo)
         git("commit", "-qm", "was there", cwd=repo)
     git("config", "filter.loud.clean", "tr a-z A-Z", cwd=repo)
     if setting.startswith("autocrlf"):
         git("config", f"core.{setting.partition('=')[0]}", setting.partition("=")[2], cwd=repo)
     elif setting:
         (repo / ".git" / "info" / "attributes").write_text(setting + "\n")
-    write(repo, M1, data)
+    for path, data in files.items():
+        write(repo, path, data)
     index = {"GIT_INDEX_FILE": str(repo / ".git" / "trial")}
-    shutil.copyfile(repo / ".git" / "index", index["GIT_INDEX_FILE"])
-    git("add", M1, cwd=repo, env=index)
-    wanted = git("ls-files", "-s", M1, cwd=repo, env=index).split()[1]
-    provider(repo).commit({M1: data}, message="x")
-    assert git("rev-parse", f"HEAD:{M1}", cwd=repo) == wanted
-    if data != existing:  # a file that git takes for unchanged it does not convert anew
-        assert git("status", "--porcelain", cwd=repo) == ""
+    shutil.copy2(repo / ".git" / "index", index["GIT_INDEX_FILE"])
+    git("add", ".ai", cwd=repo, env=index)
+
+    def blobs(*command, env=None):
+        lines = git(*command, cwd=repo, env=env).splitlines()
+        return {
+            line.partition("\t")[2]: line.partition("\t")[0].replace("blob ", "").split()[1] for line in lines
+        }
+
+    wanted = blobs("ls-files", "-s", ".ai", env=index)
+    provider(repo).commit(files, message="x")
+    assert blobs("ls-tree", "-r", "HEAD", ".ai") == wanted
+    unchanged = {path for path, data in files.items() if data == existing}
+    dirty = {line[3:] for line in git("status", "--porcelain", cwd=repo).splitlines()}
+    assert dirty <= unchanged  # a file that git takes for unchanged it does not convert anew
     if existing is None:
-        provider(repo).commit({M2: data}, message="x", branch="b")
-        assert git("rev-parse", f"b:{M2}", cwd=repo) == wanted
+        provider(repo).commit(
+            {f"other/{path}": data for path, data in files.items()}, message="x", branch="b"
+        )
+        there = blobs("ls-tree", "-r", "b", "other")
+        assert {path.removeprefix("other/"): oid for path, oid in there.items()} == wanted
 
 
 @pytest.mark.parametrize("branch", [None, "b"])
