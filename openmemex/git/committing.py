@@ -45,6 +45,7 @@ class CommitResult(NamedTuple):
     engine: str
     new_branch: bool
     already: bool
+    blobs: Mapping[str, str | None]
 
 
 class _Target(NamedTuple):
@@ -581,7 +582,8 @@ def _result(
     repository: Repository, files: Mapping[str, object], target: _Target, *, commit: str, already: bool
 ) -> CommitResult:
     new = target.tip is None and not target.here and not already
-    return CommitResult(commit, target.branch, tuple(files), repository.objects.engine, new, already)
+    blobs = {path: change.oid for path, change in files.items() if isinstance(change, Change)}
+    return CommitResult(commit, target.branch, tuple(files), repository.objects.engine, new, already, blobs)
 
 
 def _message(text: str) -> str:
