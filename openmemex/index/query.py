@@ -32,8 +32,8 @@ class Phrase(NamedTuple):
 class Query(NamedTuple):
     """What is looked for.
 
-    `terms`: token → how often the query says it. `words`: those of them that are atoms. `aside`: token →
-    weight of what only adds to the score of a memory that holds a term: single characters of longer words. `pairs`:
+    `terms`: token → how often the query says it. `words`: those of them that are atoms. `aside`: what only adds
+    to the score of a memory that holds a term, token → weight: the single characters of longer words. `pairs`:
     atoms that stand one after the other in the query, words of grammar left out. `phrases` must each be in a
     hit, and are all that is asked for if `only_phrases`.
     """

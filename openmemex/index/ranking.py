@@ -42,7 +42,7 @@ REPETITION_POWER = 0.5
 LABEL_WEIGHT = 2.0
 # Two pairs of characters side by side are three characters, much of which each pair has said already.
 PAIR_WEIGHT = 0.3
-RUN_PAIR_WEIGHT = 0.2
+RUN_PAIR_WEIGHT = 0.1
 # One word may stand between two neighbours ("the staging database password").
 PAIR_DISTANCE = 2
 STRETCH_WEIGHT = 0.4

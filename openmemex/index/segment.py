@@ -40,17 +40,21 @@ LONGEST = 64
 # Words that carry grammar, not matter: indexed, because a phrase may need them, but neither counted nor
 # scored.
 STOPWORDS = frozenset(
-    """a about above after again against all also am an and any are aren as at be because been before being
-    below between both but by can cannot could couldn d did didn do does doesn doing don down during each
-    few for from further had hadn has hasn have haven having he her here hers herself him himself his how
-    i if in into is isn it its itself just let ll m many may me might more most much mustn my myself no
-    nor not of off on once only or other ought our ours ourselves out over own re s same shall shan she
-    should shouldn so some such t than that the their theirs them themselves then there these they this
-    those through to too under until up us ve very was wasn we were weren what when where which while who
-    whom whose why will with won would wouldn you your yours yourself yourselves""".split()  # noqa: SIM905
+    """a about above actually after again against ah all already also am an and any are aren as at be because
+    been before being below between both but by can cannot could couldn d did didn do does doesn doing don
+    down during each few for from further had hadn has hasn have haven having he hello her here hers
+    herself hi him himself his hmm how i if in into is isn it its itself just let ll m many may maybe me
+    might more most much mustn my myself no nor not of off oh ok okay on once only or other ought our ours
+    ourselves out over own perhaps please quite rather re really s same shall shan she should shouldn so
+    some soon such t than thanks that the their theirs them themselves then there these they this those
+    through to too um under until up us ve very was wasn we well were weren what when where whether which
+    while who whom whose why will with won would wouldn wow yeah yes yet you your yours yourself
+    yourselves""".split()  # noqa: SIM905
 )
 # Function characters of Chinese and particles of Japanese.
-FUNCTION_CHARACTERS = frozenset("的了着在是和与及或也都就而把被吗呢吧啊呀嘛么们我你您他她它这那哪之其")
+FUNCTION_CHARACTERS = frozenset(
+    "的了着在是和与及或也都就而把被让给吗呢吧啊呀嘛么们我你您他她它这那哪之其谁什怎很没个"
+)
 PARTICLES = frozenset("はがをにでとのもへ")
 FUNCTION_TOKENS = STOPWORDS | FUNCTION_CHARACTERS | PARTICLES | {GAP}
 
