@@ -23,7 +23,7 @@ _ODD = (
     rf"[{_HIDDEN}]|(?<!{_JOINED})[\u200c\u200d]|[\u200c\u200d](?!{_JOINED})"
     r"|(?:(?<=[\ufe00-\ufe0f])|(?<=[\U000e0100-\U000e01ef]))[\ufe00-\ufe0f\U000e0100-\U000e01ef]"
 )
-_SURROGATE = re.compile("[\ud800-\udfff]")
+_SURROGATE = "[\ud800-\udfff]"
 _odd: re.Pattern[str] | None = None
 
 
@@ -50,7 +50,7 @@ def for_json(text: str) -> str:
     """
     if text.isascii() and "\x7f" not in text:
         return text
-    return _pattern().sub(_as_json_escape, _SURROGATE.sub("\ufffd", text))
+    return _pattern().sub(_as_json_escape, re.sub(_SURROGATE, "\ufffd", text))
 
 
 def _pattern() -> re.Pattern[str]:

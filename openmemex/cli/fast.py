@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import NoReturn
 
 from openmemex.cli.boundary import guarded
 from openmemex.errors import UsageError
@@ -22,16 +23,24 @@ def main(argv: list[str] | None = None) -> int:
     return guarded(lambda: _dispatch(arguments), arguments)
 
 
-def run() -> None:
-    """The console entry point: `main`, then an exit that no broken stream can turn into noise."""
+def run() -> NoReturn:
+    """The console entry point: `main`, then an exit that no broken stream can turn into noise.
+
+    Everything that was opened is closed and written by then, so the process ends at once: taking the
+    interpreter down in order would cost a search a sixth of its time.
+    """
     code = main()
     for stream in (sys.stdout, sys.stderr):
         try:
             if stream is not None:
                 stream.flush()
         except (OSError, ValueError):
-            _point_nowhere(stream)
-    sys.exit(code)
+            # The boundary has told it where it could.
+            pass
+    if sys.gettrace() is not None:
+        # Whoever measures or debugs this wants to see the end.
+        sys.exit(code)
+    os._exit(code)
 
 
 def _dispatch(arguments: list[str]) -> int:
@@ -88,13 +97,3 @@ def program_name() -> str:
     """The name that this program was started under: shown in help, and what shell completion is made for."""
     name = os.path.basename(sys.argv[0] if sys.argv else "").removesuffix(".exe")
     return name if name in ("open-memex", "openmemex") else "open-memex"
-
-
-def _point_nowhere(stream: object) -> None:
-    # What Python could not write it would try again at its exit, and complain.
-    try:
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, stream.fileno())  # type: ignore[attr-defined]
-        os.close(nowhere)
-    except (OSError, ValueError):
-        pass
