@@ -84,7 +84,9 @@ def _table(*rows: tuple[str, str, str, str]) -> dict[str, Key]:
         "maxProfileItems": (0, 500),
     }
     for name, kind, allowed, doc in rows:
-        attribute = re.sub(r"(?<=[a-z])[A-Z]", lambda m: "_" + m[0].lower(), name).replace(".", "_")
+        attribute = "".join("_" + c.lower() if c.isupper() or c == "." else c for c in name).replace(
+            "_.", "_"
+        )
         choices = tuple(allowed.split(", ")) if kind == "choice" else ()
         least, most = limits.get(name, (0, 0))
         if kind == "number":

@@ -10,7 +10,6 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Protocol
 
 from openmemex.errors import Refused, UsageError
@@ -284,13 +283,10 @@ def _type(given: str, cleaner: _Cleaner) -> str:
 def _time(given: str | None) -> str | None:
     if given is None or not given.strip():
         return None
-    moment: datetime | None = parse_time(given)
+    moment = parse_time(given)
     if moment is None:
         raise UsageError("that is no time", "write it as 2026-12-31 or 2026-12-31T18:00:00Z")
-    try:
-        return now_text(moment)
-    except (OverflowError, ValueError):
-        raise UsageError("that time is out of range", "write it as 2026-12-31") from None
+    return now_text(moment)
 
 
 def _content(given: str, cleaner: _Cleaner, stored: Memory | None) -> str:
