@@ -145,6 +145,18 @@ def leaf_commands() -> list[tuple[str, ...]]:
     return walk(typer.main.get_command(app), ())
 
 
+@pytest.fixture
+def help_of(capsys):
+    """The help of a command, in this process: what real processes print is tested beside the command line."""
+    from openmemex.cli.fast import main
+
+    def read(path: tuple[str, ...]) -> str:
+        assert main([*path, "--help"]) == 0
+        return capsys.readouterr().out
+
+    return read
+
+
 def documented_commands() -> dict[tuple[str, ...], str]:
     text = (CHECKOUT / "docs" / "commands.md").read_text("utf-8")
     parts = re.split(r"^#{2,3} open-memex (.+)$", text, flags=re.MULTILINE)
@@ -161,12 +173,10 @@ def test_every_command_is_documented_and_no_other():
 
 
 @needs_cli
-def test_every_option_is_documented_and_no_other(run_cli):
+def test_every_option_is_documented_and_no_other(help_of):
     differences = []
     for path, text in documented_commands().items():
-        done = run_cli(*path, "--help")
-        assert done.returncode == 0, done.stderr
-        told = set(re.findall(r"^  (?:-\w, )?(--[a-z][a-z-]*)", done.stdout, re.MULTILINE)) - EVERY_COMMAND
+        told = set(re.findall(r"^  (?:-\w, )?(--[a-z][a-z-]*)", help_of(path), re.MULTILINE)) - EVERY_COMMAND
         rows = {
             option for row in re.findall(r"^\| (.+?) \|", text, re.MULTILINE) for option in options_in(row)
         }
@@ -176,13 +186,13 @@ def test_every_option_is_documented_and_no_other(run_cli):
 
 
 @needs_cli
-def test_every_command_has_an_example_that_names_real_options(run_cli):
+def test_every_command_has_an_example_that_names_real_options(help_of):
     wrong = []
     for path, text in documented_commands().items():
         examples = [line for line in code_lines(text) if line.startswith("open-memex " + " ".join(path))]
         if not examples:
             wrong.append((path, "no example"))
-        known = options_in(run_cli(*path, "--help").stdout)
+        known = options_in(help_of(path))
         for line in examples:
             if not options_in(line.partition(" -- ")[0]) <= known:
                 wrong.append((path, line))
@@ -190,10 +200,10 @@ def test_every_command_has_an_example_that_names_real_options(run_cli):
 
 
 @needs_cli
-def test_help_of_every_command_holds_an_example_and_the_common_options(run_cli):
+def test_help_of_every_command_holds_an_example_and_the_common_options(help_of):
     lacking = []
     for path in leaf_commands():
-        told = run_cli(*path, "--help").stdout
+        told = help_of(path)
         if (
             f"open-memex {' '.join(path)}" not in told.partition("Example")[2]
             or not options_in(told) >= EVERY_COMMAND
