@@ -181,12 +181,29 @@ def test_a_disk_that_is_full_in_the_middle_leaves_the_old_state(tmp_path, write)
         assert path.read_bytes() == b"old"
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+DENIED = """
+import os, sys
+from openmemex import paths
+from openmemex.errors import OpenMemexError
+if os.geteuid() == 0:
+    os.setuid(65534)  # root may write everywhere
+for write in (paths.atomic_write, paths.create_exclusively):
+    try:
+        write(sys.argv[1], b"new")
+    except OpenMemexError as error:
+        print(error.message, "/", error.hint)
+"""
+
+
 def test_a_folder_that_may_not_be_written_is_told(tmp_path):
+    path = tmp_path / "n.md"
     tmp_path.chmod(0o500)
-    with pytest.raises(OpenMemexError, match="Permission denied"):
-        paths.atomic_write(str(tmp_path / "n.md"), b"new")
+    done = subprocess.run([sys.executable, "-c", DENIED, str(path)], capture_output=True, text=True)
     tmp_path.chmod(0o700)
+    told = done.stdout.splitlines()
+    assert len(told) == 2, done.stderr
+    assert all(line.startswith(f"cannot write {path}: Permission denied / give yourself") for line in told)
+    assert os.listdir(tmp_path) == []
 
 
 KILLED = "import sys; from openmemex import paths; getattr(paths, sys.argv[1])(sys.argv[2], b'new' * 5000)"
