@@ -230,6 +230,16 @@ def test_every_setting_is_documented_with_its_default_and_no_other():
             assert f"`{choice}`" in shown[name][1], name
 
 
+def test_settings_that_nothing_reads_yet_are_marked_so_and_no_others():
+    from openmemex.settings import KEYS
+
+    sources = [p for p in (CHECKOUT / "openmemex").rglob("*.py") if p.name != "settings.py"]
+    code = "\n".join(path.read_text("utf-8") for path in sources)
+    unread = {name for name, key in KEYS.items() if not re.search(rf"settings\.{key.attribute}\b", code)}
+    text = (CHECKOUT / "docs" / "settings.md").read_text("utf-8")
+    assert set(re.findall(r"^\| `([A-Za-z.]+)` \|.*\*Later\*", text, re.MULTILINE)) == unread
+
+
 def test_retired_settings_are_named():
     from openmemex.settings import RETIRED
 
