@@ -212,6 +212,46 @@ def test_help_of_every_command_holds_an_example_and_the_common_options(help_of):
     assert lacking == []
 
 
+def documented_keys(text: str) -> set[str]:
+    """The top-level keys of a document as the table writes it: `{a, b: [c], d: {e}}` has a, b and d."""
+    inner = text[text.index("{") + 1 : text.rindex("}")]
+    while re.search(r"[\[{][^\[\]{}]*[\]}]", inner):
+        inner = re.sub(r"[\[{][^\[\]{}]*[\]}]", "", inner)
+    return {part.partition(":")[0].strip() for part in inner.split(",")} - {""}
+
+
+@needs_cli
+def test_documents_for_machines_have_the_documented_keys(make_repo, make_remote, clone, run_cli):
+    text = (CHECKOUT / "docs" / "protocol.md").read_text("utf-8")
+    memory = set(
+        re.search(r"A \*\*memory\*\* in a list or hit is `([^`]+)`", text)[1].replace("\n", " ").split(", ")
+    )
+    repo = make_repo("project")
+    make_remote(repo)
+    added = json.loads(run_cli("add", "Deploys need the VPN", "--json", cwd=repo).stdout)
+    hit = json.loads(run_cli("search", "vpn", "--json", cwd=repo).stdout)["hits"][0]
+    assert set(hit) == memory | {"score", "lane", "age_days"}
+    runs = {
+        "add": added,
+        "list": json.loads(run_cli("list", "--json", cwd=repo).stdout),
+        "search": json.loads(run_cli("search", "vpn", "--json", cwd=repo).stdout),
+        "show": json.loads(run_cli("show", added["id"], "--json", cwd=repo).stdout),
+        "sync-status": json.loads(run_cli("sync-status", "--json", cwd=repo).stdout),
+        "doctor": json.loads(run_cli("doctor", "--json", cwd=repo).stdout),
+        "submit": json.loads(run_cli("submit", added["id"], "--json", cwd=repo).stdout),
+    }
+    runs["pull"] = json.loads(run_cli("pull", "--json", cwd=repo).stdout)
+    rows = {
+        name: row
+        for names, row in re.findall(r"^\| (`[^|]+) \| (.+) \|$", text, re.MULTILINE)
+        for name in re.findall(r"`([a-z-]+)`", names)
+    }
+    for name, document in runs.items():
+        keys = documented_keys(rows[name]) | (memory if name == "show" else set())
+        assert keys == set(document), name
+    assert set(runs["list"]["items"][0]) == memory
+
+
 # --- settings, dependencies ---
 
 
