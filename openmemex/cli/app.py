@@ -10,13 +10,14 @@ import typer
 from openmemex import __version__
 from openmemex.cli.boundary import DONE, FAILED, INTERRUPTED
 from openmemex.cli.commands import reading, sharing, upkeep, writing
-from openmemex.cli.options import HELP_NAMES
+from openmemex.cli.options import HELP_NAMES, Group
 from openmemex.errors import OpenMemexError, UsageError
 
 # Where the option reader keeps its errors moved between versions; this class stayed where it is.
 _WRONG_USAGE: type[Exception] = typer.BadParameter.__mro__[1]
 
 app = typer.Typer(
+    cls=Group,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings=HELP_NAMES,

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Annotated, Any, get_type_hints
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
 from openmemex.cli import completing
 from openmemex.cli.session import Session
@@ -142,7 +142,36 @@ MemoryIds = Annotated[
 ]
 
 
-class _Command(TyperCommand):
+class _AsTyped:
+    """What typer is handed instead of its own conversion: every option here is a text, texts or a switch."""
+
+    def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
+        """The value as the option reader found it."""
+        if value is None and (param.multiple or param.nargs == -1):
+            return ()
+        return value
+
+
+class _TakesTexts:
+    """A command or group without typer's own conversion of values; our commands check theirs.
+
+    In newer versions that conversion is pydantic's, whose import takes longer than most commands do. Where
+    the name below means nothing, values are just converted: texts to texts.
+    """
+
+    def get_params(self, ctx: Any) -> Any:
+        params = super().get_params(ctx)  # type: ignore[misc]
+        for param in params:
+            if getattr(param, "_runtime_param", False) is None:
+                param._runtime_param = _AsTyped()
+        return params
+
+
+class Group(_TakesTexts, TyperGroup):
+    """A group of commands."""
+
+
+class _Command(_TakesTexts, TyperCommand):
     """A command whose help names arguments as people do, without the types of the code behind them."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:

@@ -85,6 +85,7 @@ SHAPES = {
         pr=TEXT_OR_NULL,
         next=many(TEXT),
         dry_run=YES_NO,
+        already=YES_NO,
         notices=NOTICES,
     ),
     "pull": things(

@@ -169,7 +169,7 @@ def test_a_span_counts_from_now():
 
 
 @pytest.mark.parametrize(
-    "typed", ["soon", "30", "d", "2026-13-01", "99999y", "-3d", "9999-12-31T23:59:59-14:00"]
+    "typed", ["soon", "30", "d", "2026-13-01", "99999y", "-3d"]
 )
 def test_what_is_no_time_is_wrong_usage(add, typed):
     code, document, _ = add("text", f"--expires={typed}")

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from openmemex.cli import completing, render
-from openmemex.cli.options import HELP_NAMES, command
+from openmemex.cli.options import HELP_NAMES, Group, command
 from openmemex.cli.session import Session
 
 KEY = typer.Argument(
@@ -51,6 +51,7 @@ def register(app: typer.Typer) -> None:
         return 0 if all(check.ok for check in checks) else 1
 
     config = typer.Typer(
+        cls=Group,
         help="Read and change your settings, keeping the comments in their file.",
         rich_markup_mode=None,
         context_settings=HELP_NAMES,
