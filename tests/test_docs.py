@@ -177,7 +177,8 @@ def test_every_option_is_documented_and_no_other(help_of):
     differences = []
     for path, text in documented_commands().items():
         told = set(re.findall(r"^  (?:-\w, )?(--[a-z][a-z-]*)", help_of(path), re.MULTILINE)) - EVERY_COMMAND
-        rows = {
+        runs["forget"] = json.loads(run_cli("forget", added["id"], "--yes", "--json", cwd=repo).stdout)
+    rows = {
             option for row in re.findall(r"^\| (.+?) \|", text, re.MULTILINE) for option in options_in(row)
         }
         if told != rows:
