@@ -168,9 +168,7 @@ def test_a_span_counts_from_now():
         assert timedelta(days=days, minutes=-5) < ahead <= timedelta(days=days)
 
 
-@pytest.mark.parametrize(
-    "typed", ["soon", "30", "d", "2026-13-01", "99999y", "-3d"]
-)
+@pytest.mark.parametrize("typed", ["soon", "30", "d", "2026-13-01", "99999y", "-3d"])
 def test_what_is_no_time_is_wrong_usage(add, typed):
     code, document, _ = add("text", f"--expires={typed}")
     assert code == 2
