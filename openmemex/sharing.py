@@ -153,7 +153,7 @@ class Plan:
         except NotFound:
             return None
         found = next(git.blobs([oid]), None) if oid else None
-        return None if found is None else frontmatter.parse(found[1], stem=memory_id)
+        return None if found is None else frontmatter.parse(found[1], stem=memory_id, default_scope="project")
 
     def _replaced_by(self, step: Step) -> Step | None:
         """The file of the memory that `step` replaces, marked as replaced, when it lies in the repository.
@@ -162,7 +162,7 @@ class Plan:
         """
         if step.raw is None:
             return None
-        old_id = frontmatter.parse(step.raw, stem=step.memory_id).memory.supersedes
+        old_id = frontmatter.parse(step.raw, stem=step.memory_id, default_scope="project").memory.supersedes
         if old_id is None or old_id == step.memory_id:
             return None
         path = self._home.shown(self._home.path_of(old_id))

@@ -44,7 +44,7 @@ def open_copy(ws: Workspace, row: Row) -> Copy:
         file = files.read(home, row.id)
         return Copy(home, file.document, file)
     for _, raw in ws.git.blobs([row.blob]):
-        return Copy(home, frontmatter.parse(raw, stem=row.id), None)
+        return Copy(home, frontmatter.parse(raw, stem=row.id, default_scope="project"), None)
     raise NotFound(f"{row.id} is no longer on {row.place_label.removeprefix('on ')}", "run the command again")
 
 

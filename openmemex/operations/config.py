@@ -63,5 +63,7 @@ def _entry(ws: Workspace, key: settings.Key) -> Entry:
 
 
 def _write(ws: Workspace, text: str) -> None:
-    paths.make_folder(os.path.dirname(ws.config_file))
-    paths.atomic_write(ws.config_file, text.encode("utf-8"))
+    # Through a link, so that a settings file kept with one's dotfiles stays one.
+    file = os.path.realpath(ws.config_file)
+    paths.make_folder(os.path.dirname(file))
+    paths.atomic_write(file, text.encode("utf-8"))

@@ -160,24 +160,14 @@ def _undo(home: homes.Home, steps: list[Step]) -> None:
 
 
 def _verify(ws: Workspace, home: homes.Home, result: CommitResult, steps: list[Step]) -> None:
-    """Read the commit back before any draft is deleted: every text must really be in it."""
+    """Read the commit back before any draft is deleted: it must hold what was made of each text."""
     entries = ws.git.entries(result.commit, home.shown(home.folder))
     for step in steps:
-        oid = entries.get(step.memory_id + ".md")
-        if step.raw is None:
-            good = oid is None
-        else:
-            raw = next((raw for _, raw in ws.git.blobs([oid])), None) if oid else None
-            good = raw is not None and _lines(raw) == _lines(step.raw)
-        if not good:
+        if entries.get(step.memory_id + ".md") != result.blobs[step.path]:
             raise OpenMemexError(
                 f"commit {result.commit} does not hold {step.path} as it was submitted; the draft was kept",
                 "look at the commit (a hook may have changed it), then run submit again",
             )
-
-
-def _lines(raw: bytes) -> bytes:
-    return raw.replace(b"\r\n", b"\n")
 
 
 def _empty_outbox(steps: list[Step]) -> list[Notice]:

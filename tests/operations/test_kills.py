@@ -32,7 +32,12 @@ def points(*files: str) -> list[str]:
 
 WRITE_POINTS = points("paths.py")
 SUBMIT_POINTS = points(
-    "operations/submit.py", "sharing.py", "git/committing.py", "git/staging.py", "git/provider.py", "store/files.py"
+    "operations/submit.py",
+    "sharing.py",
+    "git/committing.py",
+    "git/staging.py",
+    "git/provider.py",
+    "store/files.py",
 )
 
 
@@ -66,7 +71,9 @@ def test_every_write_names_its_points() -> None:
 
 
 @pytest.mark.parametrize("point", [*WRITE_POINTS, *points("operations/add.py")])
-def test_an_add_that_is_killed_leaves_the_whole_memory_or_none_and_runs_again(point, run_cli, make_repo) -> None:
+def test_an_add_that_is_killed_leaves_the_whole_memory_or_none_and_runs_again(
+    point, run_cli, make_repo
+) -> None:
     repo = make_repo()
     killed(run_cli, point, "add", "the kettle needs descaling", cwd=repo)
     before = found(run_cli, "kettle", repo)
@@ -81,7 +88,9 @@ def test_an_add_that_is_killed_leaves_the_whole_memory_or_none_and_runs_again(po
 
 
 @pytest.mark.parametrize("scope", ["personal", "project"])
-@pytest.mark.parametrize("point", [*points("writing.py"), *(f"{p}:{n}" for p in WRITE_POINTS for n in (1, 2, 3))])
+@pytest.mark.parametrize(
+    "point", [*points("writing.py"), *(f"{p}:{n}" for p in WRITE_POINTS for n in (1, 2, 3))]
+)
 def test_a_supersede_that_is_killed_ends_as_both_halves_or_as_none(point, scope, run_cli, make_repo) -> None:
     repo = make_repo()
     old = json.loads(run_cli("add", "the kettle is red", "--scope", scope, "--json", cwd=repo).stdout)["id"]
