@@ -15,14 +15,14 @@ import re
 import sqlite3
 import stat
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from openmemex import faults
 from openmemex.errors import OpenMemexError
 from openmemex.index import schema, segment
 from openmemex.index.rows import Place, Progress, TreeReader
-from openmemex.index.sync import UNSETTLED, Stale
+from openmemex.index.sync import UNSETTLED, UNSETTLED_MARK, Stale, stamp_of
 from openmemex.memory import frontmatter, ids
 from openmemex.memory.fences import split
 from openmemex.memory.model import MAX_FILE_BYTES, Memory, parse_time
@@ -63,6 +63,10 @@ _COARSE_NS = 2_100_000_000
 _ROUND_NS = 10_000_000
 
 
+# The hash of a file's stamp, or the blob of a file in a tree.
+Mark = int | str
+
+
 class Outcome(NamedTuple):
     """What was taken in. `settled` False: something changed meanwhile, and another look is worth while."""
 
@@ -83,28 +87,28 @@ class Content(NamedTuple):
 
 
 class _Wanted(NamedTuple):
-    """A file or blob to read: its id, the stamp that the index knows (None: none) and the one found."""
+    """A file or blob to read: its key, the mark that the index has of it (None: none) and the one found."""
 
     name: str
-    known: str | None
-    stamp: str
+    known: Mark | None
+    mark: Mark
 
 
 class _Plan(NamedTuple):
-    """What differs in one home: names to read with the stamps known and found, and names that are gone."""
+    """What differs in one home: what to read, and what is gone (key, the mark that the index has of it)."""
 
     stale: Stale
     version: int
     changed: list[_Wanted]
-    gone: list[tuple[str, str]]
+    gone: list[tuple[str, Mark]]
 
 
 class _Item(NamedTuple):
     """One file or blob that was read: where it goes, and what it is or why it is none."""
 
     name: str
-    known: str | None
-    stamp: str
+    known: Mark | None
+    mark: Mark
     blob: bytes | None
     content: Content | None
     line: int
@@ -171,29 +175,27 @@ def ingest(
 
 def _plan(connection: sqlite3.Connection, stale: Stale, trees: TreeReader | None) -> _Plan:
     version = stale.version
-    known: dict[str, str] = {}
+    known: dict[str, Mark] = {}
     if stale.home is not None:
         connection.execute("begin")  # version and places must be of one moment
         try:
             row = connection.execute("select version from home where id = ?", (stale.home,)).fetchone()
             version = row[0] if row else 0
-            known = dict(connection.execute("select name, stamp from place where home = ?", (stale.home,)))
+            known = dict(connection.execute("select name, mark from place where home = ?", (stale.home,)))
         finally:
             connection.execute("commit")
+    found: Mapping[str, Mark] = {}
     if stale.listing is not None:
-        found = stale.listing.stamps()
+        found = stale.listing.by_key()
     elif stale.tip and trees is not None:
         found = {
-            stem: oid
+            key: oid
             for name, oid in trees.entries(stale.place).items()
-            if name.endswith(".md") and ids.is_id(stem := os.path.basename(name)[:-3])
+            if name.endswith(".md") and ids.is_id(key := os.path.basename(name)[:-3])
         }
-    else:
-        found = {}
-    changed = [
-        _Wanted(name, known.get(name), stamp) for name, stamp in found.items() if known.get(name) != stamp
-    ]
-    gone = [(name, stamp) for name, stamp in known.items() if name not in found]
+    get = known.get
+    changed = [_Wanted(key, get(key), mark) for key, mark in found.items() if get(key) != mark]
+    gone = [(key, known[key]) for key in known.keys() - found.keys()]
     return _Plan(stale, version, changed, gone)
 
 
@@ -219,14 +221,14 @@ def _read(
     for wanted in names:
         odd = not ids.is_id(wanted.name)
         file = wanted.name if wanted.name[-3:].lower() == ".md" else wanted.name + ".md"
-        raw, reason, settled = read_file(os.path.join(place.folder, file), wanted.stamp)
+        raw, reason, settled = read_file(os.path.join(place.folder, file), wanted.mark)
         if odd and (raw is not None or reason):
             # Noted, so that it is not read again; quarantined only if it means to be a memory.
             meant = raw is not None and _names_an_id(raw)
-            stamp = wanted.stamp if settled else ""
-            yield _Item(wanted.name, wanted.known, stamp, None, None, 0, ODD_NAME if meant else None)
+            kept = wanted if settled else wanted._replace(mark=UNSETTLED_MARK)
+            yield _Item(*kept, None, None, 0, ODD_NAME if meant else None)
         elif raw is not None:
-            files.append((wanted if settled else wanted._replace(stamp=""), _blob_id(raw), raw))
+            files.append((wanted if settled else wanted._replace(mark=UNSETTLED_MARK), _blob_id(raw), raw))
         elif reason:
             yield _Item(*wanted, None, None, 0, reason)
         # Without a reason it vanished after the look: the next look says so.
@@ -253,19 +255,22 @@ def _read_blobs(
     trees: TreeReader | None,
     cjk: str,
 ) -> Iterator[_Item]:
-    stored = _stored_contents(connection, [bytes.fromhex(wanted.stamp) for wanted in names])
-    unknown = [one for one in names if not _holds(stored, bytes.fromhex(one.stamp), one.name)]
-    texts = dict(trees.blobs([one.stamp for one in unknown])) if trees is not None and unknown else {}
+    # In a tree the blob's id is the mark.
+    oids = {one.name: str(one.mark) for one in names}
+    stored = _stored_contents(connection, [bytes.fromhex(oid) for oid in oids.values()])
+    unknown = [oid for name, oid in oids.items() if not _holds(stored, bytes.fromhex(oid), name)]
+    texts = dict(trees.blobs(unknown)) if trees is not None and unknown else {}
     for wanted in names:
-        blob = bytes.fromhex(wanted.stamp)
+        oid = oids[wanted.name]
+        blob = bytes.fromhex(oid)
         if _holds(stored, blob, wanted.name):
             yield _Item(*wanted, blob, None, 0, None)
-        elif wanted.stamp not in texts:
+        elif oid not in texts:
             yield _Item(*wanted, None, None, 0, "its text is not in this clone")
-        elif len(texts[wanted.stamp]) > MAX_FILE_BYTES:
-            yield _Item(*wanted, None, None, 0, _too_large(len(texts[wanted.stamp])))
+        elif len(texts[oid]) > MAX_FILE_BYTES:
+            yield _Item(*wanted, None, None, 0, _too_large(len(texts[oid])))
         else:
-            yield _parsed(wanted, blob, texts[wanted.stamp], place.scope, cjk)
+            yield _parsed(wanted, blob, texts[oid], place.scope, cjk)
 
 
 def _holds(stored: dict[bytes, tuple[int, str]], blob: bytes, name: str) -> bool:
@@ -282,7 +287,7 @@ def _parsed(wanted: _Wanted, blob: bytes, raw: bytes, scope: str, cjk: str) -> _
         # YAML's escapes can bring half a surrogate pair, which is no text for SQLite.
         values = tuple(_storable(value) for value in content.values)
         content = content._replace(values=values, stream=str(_storable(content.stream)))
-    return _Item(wanted.name, wanted.known, wanted.stamp, blob, content, 0, None)
+    return _Item(*wanted, blob, content, 0, None)
 
 
 def _blob_id(raw: bytes) -> bytes:
@@ -295,8 +300,8 @@ def _stored_contents(connection: sqlite3.Connection, blobs: Sequence[bytes]) -> 
     return {blob: (content, memory) for blob, content, memory in rows}
 
 
-def read_file(path: str, stamp: str) -> tuple[bytes | None, str, bool]:
-    """The bytes of the file that had `stamp` when it was listed: (bytes, why there are none, settled).
+def read_file(path: str, mark: Mark) -> tuple[bytes | None, str, bool]:
+    """The bytes of the file that had `mark` when it was listed: (bytes, why there are none, settled).
 
     Only a regular file is read, never through a link. No bytes and no reason: it is not there. Not settled:
     it is not the file that was listed, or so new that a further change might leave the same stamp.
@@ -326,15 +331,10 @@ def read_file(path: str, stamp: str) -> tuple[bytes | None, str, bool]:
         return None, f"can't be read: {error.strerror}", True
     finally:
         os.close(handle)
-    if os.name == "nt":
-        # A listing on Windows knows neither the inode nor the time of the last change of attributes.
-        same = stamp.startswith(f"{status.st_size} {status.st_mtime_ns} ")
-        moment = status.st_mtime_ns
-    else:
-        same = stamp == f"{status.st_size} {status.st_mtime_ns} {status.st_ctime_ns} {status.st_ino}"
-        moment = status.st_ctime_ns
+    # On Windows st_ctime is the time of creation.
+    moment = status.st_mtime_ns if os.name == "nt" else status.st_ctime_ns
     doubt = _FINE_NS if moment % _ROUND_NS else _COARSE_NS
-    return raw, "", same and moment < now - doubt
+    return raw, "", hash(stamp_of(status)) == mark and moment < now - doubt
 
 
 def _too_large(size: int) -> str:
@@ -443,7 +443,7 @@ def _store(
     connection: sqlite3.Connection,
     plan: _Plan,
     items: Sequence[_Item],
-    gone: Sequence[tuple[str, str]],
+    gone: Sequence[tuple[str, Mark]],
     *,
     rules: schema.Rules,
     last: bool,
@@ -472,7 +472,7 @@ def _write(
     connection: sqlite3.Connection,
     plan: _Plan,
     items: Sequence[_Item],
-    gone: Sequence[tuple[str, str]],
+    gone: Sequence[tuple[str, Mark]],
     *,
     last: bool,
     full_text: bool,
@@ -499,8 +499,8 @@ def _write(
         if known != item.known or (item.blob is not None and content is None):
             late = True
             continue
-        settled = settled and item.stamp != ""
-        upserts.append((home, item.name, content, item.stamp, item.line, item.reason))
+        settled = settled and item.mark != UNSETTLED_MARK
+        upserts.append((home, item.name, content, item.mark, item.line, item.reason))
         if content is not None:
             placed.add(content)
             added += old is None
@@ -508,14 +508,14 @@ def _write(
         if old is not None and old != content:
             left.add(old)
     connection.executemany(
-        "insert or replace into place (home, name, content, stamp, line, reason) values (?, ?, ?, ?, ?, ?)",
+        "insert or replace into place (home, name, content, mark, line, reason) values (?, ?, ?, ?, ?, ?)",
         upserts,
     )
     removed = 0
     dropped: list[tuple[object, ...]] = []
-    for name, stamp in gone:
+    for name, mark in gone:
         known, old = here.get(name, (None, None))
-        if known != stamp:
+        if known != mark:
             late = late or known is not None
             continue
         dropped.append((home, name))
@@ -554,12 +554,12 @@ def _home(connection: sqlite3.Connection, place: Place) -> tuple[int, int]:
 
 def _places(
     connection: sqlite3.Connection, home: int, names: Sequence[str]
-) -> dict[str, tuple[str, int | None]]:
+) -> dict[str, tuple[Mark, int | None]]:
     marks = ", ".join("?" * len(names))
     rows = connection.execute(
-        f"select name, stamp, content from place where home = ? and name in ({marks})", (home, *names)
+        f"select name, mark, content from place where home = ? and name in ({marks})", (home, *names)
     )
-    return {name: (stamp, content) for name, stamp, content in rows}
+    return {name: (mark, content) for name, mark, content in rows}
 
 
 def _insert(

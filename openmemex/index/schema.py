@@ -28,7 +28,8 @@ from openmemex.index import segment
 SCHEMA_VERSION = 1
 BUSY_SECONDS = 5.0
 
-# `content` is one parsed memory, once per blob (git's id of its bytes); `place` says where it lies now.
+# `content` is one parsed memory, once per blob (git's id of its bytes); `place` says where it lies now, and
+# by its mark what the file there looked like.
 # `stream` is what the full-text row was made of, which is needed to delete that row. `orphan` are contents
 # that no place names; `twin` are ids with more than one content. `total` has what ranking must know of all.
 _TABLES = """
@@ -44,7 +45,7 @@ create table content (id integer primary key, blob blob not null unique, memory 
   masked integer not null, text_key text not null, created integer not null, until integer,
   length integer not null);
 create table stream (id integer primary key, stream text not null);
-create table place (home integer not null, name text not null, content integer, stamp text not null,
+create table place (home integer not null, name text not null, content integer, mark not null,
   line integer not null default 0, reason text, primary key (home, name)) without rowid;
 create table orphan (content integer primary key, since integer not null);
 create table twin (memory text primary key) without rowid;

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import sys
 import zlib
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -16,28 +17,36 @@ from openmemex.index.rows import Place, TreeReader
 
 NAME_LENGTH = 26
 ENDING = ".md"
-# The tip of a home some of whose files must be looked at again, whatever their stamps say.
+# The tip of a home of which some files must be looked at again whatever they look like, and their mark.
 UNSETTLED = "?"
+UNSETTLED_MARK = -1  # no tuple has this hash
+_BY_HANDLE = os.scandir in os.supports_fd and hasattr(os, "O_DIRECTORY")
+_WORD = (1 << 64) - 1
+_WINDOWS = sys.platform == "win32"
+
+# Size, time of last change, time of last change of anything at all, inode: what any way to change a file
+# changes. The index keeps its hash, the *mark*: Python's hash of integers is the same in every process, and
+# quicker than anything that must see text. Another Python may hash otherwise; then files are read once more.
+Stamp = tuple[int, int, int, int]
 
 
 class Listing(NamedTuple):
-    """A folder as it stands: a line "<stamp> <name>" for each file, and a digest of them all.
+    """A folder as it stands: the names of its files, their stamps in the same order, and a digest of both.
 
     `readable` False: the folder is there, but can't be listed; nothing is known of it.
     """
 
-    lines: list[str]
+    names: list[str]
+    stamps: list[Stamp]
     digest: str
     readable: bool
 
-    def stamps(self) -> dict[str, str]:
-        """File → stamp; a file `<id>.md` goes by its id, every other one by its whole name."""
-        found = {}
-        for line in self.lines:
-            size, modified, changed, inode, name = line.split(" ", 4)
-            key = name[:NAME_LENGTH] if name[NAME_LENGTH:] == ENDING else name
-            found[key] = f"{size} {modified} {changed} {inode}"
-        return found
+    def by_key(self) -> dict[str, int]:
+        """File → mark; a file `<id>.md` goes by its id, every other one by its whole name."""
+        return {
+            name[:NAME_LENGTH] if name[NAME_LENGTH:] == ENDING else name: hash(stamp)
+            for name, stamp in zip(self.names, self.stamps, strict=True)
+        }
 
 
 class Stale(NamedTuple):
@@ -61,15 +70,23 @@ class Look(NamedTuple):
     complete: bool
 
 
-def list_folder(folder: str) -> Listing:
-    """Every `*.md` in `folder` with its stamp; no link is followed. A folder that is not there is empty.
+def stamp_of(status: os.stat_result) -> Stamp:
+    """The stamp of a file."""
+    # A listing on Windows has no inode, and there st_ctime is the time of creation.
+    inode = 0 if _WINDOWS else status.st_ino
+    return (status.st_size, status.st_mtime_ns, status.st_ctime_ns, inode)
 
-    The stamp is size, times and inode as `lstat` gives them: what any way to change a file changes.
-    """
-    lines: list[str] = []
-    # On Windows a listing has no inode, and st_ctime is the time of creation: harmless there.
+
+def list_folder(folder: str) -> Listing:
+    """Every `*.md` in `folder` with its stamp; no link is followed. A folder that is not there is empty."""
+    names: list[str] = []
+    stamps: list[Stamp] = []
+    handle = -1
     try:
-        with os.scandir(folder) as entries:
+        if _BY_HANDLE:
+            # The kernel then walks the path once, not once per file: a fifth of the whole cost.
+            handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        with os.scandir(handle if _BY_HANDLE else folder) as entries:
             for entry in entries:
                 name = entry.name
                 # The first test is the quick one for nearly all.
@@ -78,19 +95,20 @@ def list_folder(folder: str) -> Listing:
                         status = entry.stat(follow_symlinks=False)
                     except OSError:
                         continue  # gone between listing and looking: as if it had gone before
-                    lines.append(
-                        f"{status.st_size} {status.st_mtime_ns} {status.st_ctime_ns} {status.st_ino} {name}"
-                    )
+                    names.append(name)
+                    stamps.append((status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino))
     except (FileNotFoundError, NotADirectoryError):
-        return Listing([], "", True)
+        return Listing([], [], "", True)
     except OSError:
-        return Listing(lines, "", False)
-    # Two checksums of different make: a difference that both miss is as good as impossible, and hashlib would
-    # cost more start-up time than the whole comparison.
-    data = "\n".join(lines).encode("utf-8", "surrogateescape")
-    return Listing(
-        lines, f"{len(lines)} {zlib.crc32(data):08x}{zlib.adler32(data):08x}" if lines else "", True
-    )
+        return Listing([], [], "", False)
+    finally:
+        if handle >= 0:
+            os.close(handle)
+    if not names:
+        return Listing([], [], "", True)
+    data = "\n".join(names).encode("utf-8", "surrogateescape")
+    digest = f"{len(names)} {zlib.crc32(data):08x} {hash(tuple(stamps)) & _WORD:016x}"
+    return Listing(names, stamps, digest, True)
 
 
 def look(connection: sqlite3.Connection, homes: Sequence[Place], trees: TreeReader | None) -> Look:

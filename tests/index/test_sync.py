@@ -261,7 +261,7 @@ def test_one_that_is_late_does_not_bring_back_what_another_removed(personal: Fol
     connection = sqlite3.connect(reader.path, isolation_level=None)
     personal.write("changed words", id=gone)
     late = sync.look(connection, [personal.home], None)
-    read = ingest.read_file(str(personal.file(gone)), "")
+    read = ingest.read_file(str(personal.file(gone)), 0)
     assert read[0] is not None
     personal.remove(gone)
     reader.look(personal)
