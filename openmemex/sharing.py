@@ -25,9 +25,9 @@ from openmemex.writing import history_with, open_copy, superseded_changes, write
 class Step:
     """One file of the commit: its path in the repository and its bytes then (None: deleted).
 
-    `before` is the work tree's copy now, `outbox` the draft that is deleted when all is done. `replaced`: nobody
-    named it, it is the memory that another one replaces. `written`: this run changed the work tree's file to
-    `raw`.
+    `before` is the work tree's copy now, `outbox` the draft that is deleted when all is done. `replaced`:
+    nobody named it, it is the memory that another one replaces. `written`: this run changed the work tree's
+    file to `raw`.
     """
 
     memory_id: str

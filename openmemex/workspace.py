@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from openmemex import paths, settings
+from openmemex import paths, settings_file
 from openmemex.errors import OpenMemexError, Refused
 from openmemex.git import light
 from openmemex.index.memory_index import MemoryIndex
@@ -47,7 +47,7 @@ class Workspace:
         self.cwd = cwd
         self.data_root = paths.data_root(environ)
         self.config_file = paths.config_file(environ)
-        self.settings, self.settings_problems = settings.load(self.config_file, environ)
+        self.settings, self.settings_problems = settings_file.load(self.config_file, environ)
         self.site: light.Site | None = None
         self._root, self._source, self._reason = self._place(project)
         self._project: Project | None = None

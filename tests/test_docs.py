@@ -257,7 +257,7 @@ def test_documents_for_machines_have_the_documented_keys(make_repo, make_remote,
 
 
 def test_every_setting_is_documented_with_its_default_and_no_other():
-    from openmemex.settings import KEYS
+    from openmemex.setting_keys import KEYS
 
     text = (CHECKOUT / "docs" / "settings.md").read_text("utf-8")
     rows = re.findall(r"^\| `([A-Za-z.]+)` \| (.+?) \| (.+?) \|", text, re.MULTILINE)
@@ -272,7 +272,7 @@ def test_every_setting_is_documented_with_its_default_and_no_other():
 
 
 def test_settings_that_nothing_reads_yet_are_marked_so_and_no_others():
-    from openmemex.settings import KEYS
+    from openmemex.setting_keys import KEYS
 
     sources = [p for p in (CHECKOUT / "openmemex").rglob("*.py") if p.name != "settings.py"]
     code = "\n".join(path.read_text("utf-8") for path in sources)
@@ -282,7 +282,7 @@ def test_settings_that_nothing_reads_yet_are_marked_so_and_no_others():
 
 
 def test_retired_settings_are_named():
-    from openmemex.settings import RETIRED
+    from openmemex.setting_keys import RETIRED
 
     text = (CHECKOUT / "docs" / "settings.md").read_text("utf-8")
     assert [name for name in RETIRED if f"`{name}`" not in text] == []

@@ -9,9 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openmemex import jsonc, settings
+from openmemex import jsonc, setting_keys, settings_file
 from openmemex.errors import OpenMemexError, UsageError
-from openmemex.settings import KEYS, Settings, load, set_value, unset_value, value_from_text
+from openmemex.setting_keys import KEYS, set_value, unset_value, value_from_text
+from openmemex.settings import Settings
+from openmemex.settings_file import load
 
 
 def read(tmp_path, content: str | bytes, environ=None):
@@ -35,7 +37,7 @@ def test_every_key_has_an_attribute_and_a_default_that_is_allowed():
     assert {key.attribute for key in KEYS.values()} == set(Settings._fields)
     for key in KEYS.values():
         if key.kind != "text":
-            assert settings.check(key, key.default) == key.default
+            assert setting_keys.check(key, key.default) == key.default
         assert key.doc
         assert key.allowed
 
@@ -85,7 +87,7 @@ def test_the_debug_variable_raises_the_log_level(tmp_path):
         (b'{"logLevel":\n "\xff"}', 0, "line 2: not UTF-8"),
         ('{"logLevel": "info"}'.encode("utf-16"), 0, "UTF-16"),
         ('{"logLevel": "info"}'.encode("utf-16-le"), 0, "UTF-16"),
-        (b" " * (settings.MAX_FILE_BYTES + 1), 0, "larger than 1 MiB"),
+        (b" " * (settings_file.MAX_FILE_BYTES + 1), 0, "larger than 1 MiB"),
     ],
 )
 def test_a_broken_file_is_named_with_its_line_and_left_alone(tmp_path, content, line, reason):

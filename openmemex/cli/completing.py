@@ -27,7 +27,7 @@ states = _among(("active", "deprecated", "retracted", "archived"))
 
 def config_keys(incomplete: str) -> list[str]:
     """The keys of the configuration."""
-    from openmemex.settings import KEYS
+    from openmemex.setting_keys import KEYS
 
     return [key for key in KEYS if key.lower().startswith(incomplete.lower())]
 

@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
-from openmemex import paths, settings
+from openmemex import paths, setting_keys, settings_file
 from openmemex.workspace import Workspace
 
 
@@ -23,12 +23,12 @@ class Entry:
 
 def list_settings(ws: Workspace) -> list[Entry]:
     """Every setting, in the order of the documentation."""
-    return [_entry(ws, key) for key in settings.KEYS.values()]
+    return [_entry(ws, key) for key in setting_keys.KEYS.values()]
 
 
 def get_setting(ws: Workspace, name: str) -> Entry:
     """The setting `name`. Raises UsageError for a name that is none."""
-    return _entry(ws, settings.known(name))
+    return _entry(ws, setting_keys.known(name))
 
 
 def set_setting(ws: Workspace, name: str, text: str) -> Entry:
@@ -37,10 +37,10 @@ def set_setting(ws: Workspace, name: str, text: str) -> Entry:
     Raises UsageError for an unknown name or a value that is not allowed, OpenMemexError when the file can't
     be read or is broken: a file that is not understood is never replaced.
     """
-    key = settings.known(name)
-    value = settings.value_from_text(key.name, text)
-    _write(ws, settings.set_value(settings.read_text(ws.config_file), key.name, value))
-    ws.settings, ws.settings_problems = settings.load(ws.config_file, ws.environ)
+    key = setting_keys.known(name)
+    value = setting_keys.value_from_text(key.name, text)
+    _write(ws, setting_keys.set_value(settings_file.read_text(ws.config_file), key.name, value))
+    ws.settings, ws.settings_problems = settings_file.load(ws.config_file, ws.environ)
     return _entry(ws, key)
 
 
@@ -49,15 +49,15 @@ def unset_setting(ws: Workspace, name: str) -> bool:
 
     Whether it stood there. Errors as `set_setting`, but for the name.
     """
-    before = settings.read_text(ws.config_file)
-    after = settings.unset_value(before, name)
+    before = settings_file.read_text(ws.config_file)
+    after = setting_keys.unset_value(before, name)
     if after != before:
         _write(ws, after)
-        ws.settings, ws.settings_problems = settings.load(ws.config_file, ws.environ)
+        ws.settings, ws.settings_problems = settings_file.load(ws.config_file, ws.environ)
     return after != before
 
 
-def _entry(ws: Workspace, key: settings.Key) -> Entry:
+def _entry(ws: Workspace, key: setting_keys.Key) -> Entry:
     value = getattr(ws.settings, key.attribute)
     return Entry(key.name, value, key.default, value != key.default, key.doc)
 

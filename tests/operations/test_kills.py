@@ -1,7 +1,8 @@
-"""kill -9 at every named point of a write: what was acknowledged is there, nothing half is read, a rerun ends it.
+"""kill -9 at every named point of a write: what was acknowledged is there, nothing half is read, a rerun
+ends it.
 
-Each test runs the real command in a real process that dies by SIGKILL at one point (OPEN_MEMEX_FAULT), then the
-same command again without the fault.
+Each test runs the real command in a real process that dies by SIGKILL at one point (OPEN_MEMEX_FAULT), then
+the same command again without the fault.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""A memory's life through the commands: replaced, edited, forgotten, moved along, and what each leaves behind."""
+"""A memory's life through the commands: replaced, edited, forgotten, moved along, and what each leaves
+behind.
+"""
 
 from __future__ import annotations
 
