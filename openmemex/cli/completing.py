@@ -35,10 +35,12 @@ def config_keys(incomplete: str) -> list[str]:
 def ids(incomplete: str) -> list[tuple[str, str]]:
     """The newest memories of here, whatever their state, each with what it says."""
     try:
-        return list(_newest(incomplete.upper()))
+        found = list(_newest(incomplete.upper()))
     except Exception:
         # A shell would show the error in the middle of the line that is being typed.
         return []
+    # The shell keeps only what begins with the very letters that were typed.
+    return [(memory_id.lower(), text) for memory_id, text in found] if incomplete.islower() else found
 
 
 def _newest(start: str) -> Iterator[tuple[str, str]]:

@@ -24,13 +24,21 @@ def repo(make_repo, monkeypatch):
     return folder
 
 
+def _on_its_own_terminal():
+    import fcntl
+    import termios
+
+    os.setsid()
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+
 class Terminal:
     """A real process on a real pseudo-terminal, answered with `typed`."""
 
-    def run(self, *words, cwd, typed="", env=None):
-        return self.start([sys.executable, "-m", "openmemex", *words], cwd=cwd, typed=typed, env=env)
+    def run(self, *words, cwd, typed="", at="", env=None):
+        return self.start([sys.executable, "-m", "openmemex", *words], cwd=cwd, typed=typed, at=at, env=env)
 
-    def start(self, command, *, cwd, typed="", env=None):
+    def start(self, command, *, cwd, typed="", at="", env=None):
         master, slave = pty.openpty()
         child = subprocess.Popen(
             command,
@@ -39,13 +47,14 @@ class Terminal:
             stdin=slave,
             stdout=slave,
             stderr=slave,
-            start_new_session=True,
+            preexec_fn=_on_its_own_terminal,  # noqa: PLW1509 - there are no threads here
         )
         os.close(slave)
-        if typed:
-            os.write(master, typed.encode())
         shown = b""
         while True:
+            if typed and at.encode() in shown:
+                os.write(master, typed.encode())
+                typed = ""
             try:
                 part = os.read(master, 65536)
             except OSError:
@@ -145,6 +154,43 @@ def test_forget_asks_on_a_terminal_and_reads_the_text_back(repo, home, terminal,
     code, shown = terminal.run("forget", memory_id, cwd=repo, typed="y\n")
     assert code == 0
     assert not file.exists()
+
+
+def test_the_interrupt_key_ends_it_with_one_word(repo, terminal, home, capsys):
+    assert fast.main(["add", "Words to keep", "--json"]) == 0
+    memory_id = json.loads(capsys.readouterr().out)["id"]
+    code, shown = terminal.run("forget", memory_id, cwd=repo, typed="\x03", at="[y/N]")
+    assert code == 130
+    assert shown.rstrip().endswith("interrupted")
+    assert "Traceback" not in shown
+    assert list(home.data.rglob(f"{memory_id}.md"))
+
+
+def test_the_end_of_the_input_is_no_yes(repo, terminal, home, capsys):
+    assert fast.main(["add", "Words to keep", "--json"]) == 0
+    memory_id = json.loads(capsys.readouterr().out)["id"]
+    code, shown = terminal.run("forget", memory_id, cwd=repo, typed="\x04", at="[y/N]")
+    assert code == 1
+    assert "Nothing was forgotten." in shown
+    assert list(home.data.rglob(f"{memory_id}.md"))
+
+
+def test_the_tab_key_offers_ids_with_what_they_say(repo, capsys, monkeypatch):
+    assert fast.main(["add", "Words \x1b[31m to find", "--json"]) == 0
+    memory_id = json.loads(capsys.readouterr().out)["id"]
+    monkeypatch.setattr(sys, "argv", ["open-memex"])
+    monkeypatch.setenv("_OPEN_MEMEX_COMPLETE", "complete_zsh")
+    monkeypatch.setenv("_TYPER_COMPLETE_ARGS", f"open-memex show {memory_id[:8].lower()}")
+    assert fast.main([]) == 0
+    assert memory_id.lower() in capsys.readouterr().out
+    monkeypatch.setenv("_TYPER_COMPLETE_ARGS", f"open-memex show {memory_id[:8]}")
+    assert fast.main([]) == 0
+    out = capsys.readouterr().out
+    assert memory_id in out
+    assert "to find" in out and "\x1b" not in out
+    monkeypatch.setenv("OPEN_MEMEX_PROJECT", "/no/such/folder")
+    assert fast.main([]) == 0
+    assert memory_id not in capsys.readouterr().out
 
 
 def test_colour_on_a_terminal_only_where_it_is_wanted(repo, terminal, capsys):
