@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from openmemex import paths
+from openmemex.cli.boundary import describe
 from openmemex.cli.content import as_text
 from openmemex.errors import OpenMemexError, Refused
 
@@ -36,11 +37,14 @@ def edited(data_root: str, text: str) -> Iterator[str]:
         with open(path, "rb") as file:
             raw = file.read()
         yield as_text(raw, "The edited text")
-    except OpenMemexError as error:
+    except Exception as error:
+        told = describe(error)
         kept = _differs(path, text)
         if kept:
-            error.hint = f"{error.hint} Your text is kept in {path}.".strip()
-        raise
+            told.hint = f"{told.hint} Your text is kept in {path}.".strip()
+        if told is error:
+            raise
+        raise told from error
     except BaseException:
         kept = _differs(path, text)
         raise
