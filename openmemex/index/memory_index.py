@@ -14,7 +14,7 @@ import re
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Sequence, Set
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from openmemex.errors import IndexBusy, OpenMemexError
 from openmemex.index import query as queries
@@ -85,6 +85,14 @@ class MemoryIndex:
             self._forget_views()
             self._opened.connection.close()
             self._opened = None
+
+    def discard(self) -> None:
+        """Throw away all that is known; the next reconcile reads every file anew. Raises IndexBusy."""
+        self._forget_views()
+        self._written += 1
+        self._guarded(
+            lambda opened: schema.make_tables(opened.connection, opened.rules, opened.full_text, anew=True)
+        )
 
     # -- keeping in step ------------------------------------------------------------------------------------
 
@@ -279,8 +287,9 @@ class MemoryIndex:
                 "select home, name, line, reason from place"
                 f" where home in ({known.listed}) and reason is not null order by name"
             )
+            shelves = {home: _shelf(place).shown_before for home, place in known.places.items()}
             return sorted(
-                Unread(_paths(known.places[home], name)[1], line, reason or "")
+                Unread(shelves[home] + (name if name[-3:].lower() == ".md" else name + ".md"), line, reason)
                 for home, name, line, reason in found
             )
 
@@ -628,66 +637,79 @@ def _rows(
     ):
         if content not in best or rank[home] < rank[best[content]]:
             best[content] = home
+    shelves = {home: _shelf(homes.places[home]) for home in set(best.values())}
     found: dict[int, Row] = {}
     for content, *values in connection.execute(
         f"select {_COLUMNS} from content where id in ({marks})", contents
     ):
         if content in best:
             found[content] = _row(
-                values, homes.places[best[content]], view.statuses.get(content), view.successors.get(content)
+                values, shelves[best[content]], view.statuses.get(content), view.successors.get(content)
             )
     return found
 
 
-def _row(values: list[Any], place: Place, status: str | None, successor: str | None) -> Row:
-    memory = values[0]
-    path, shown = _paths(place, memory)
-    branch = place.ref.removeprefix("refs/heads/")
+class _Shelf(NamedTuple):
+    """What the rows of one home share; `before` stands before their files' names, in full and as shown."""
+
+    kind: str
+    label: str
+    before: str
+    shown_before: str
+    standing: str
+
+
+def _shelf(place: Place) -> _Shelf:
+    if place.kind == "branch":
+        inside = f"{place.base}/" if place.base else ""
+        label = f"on branch {place.ref.removeprefix('refs/heads/')}"
+        return _Shelf(place.kind, label, inside, inside, "unreviewed")
+    before = place.folder.rstrip(os.sep) + os.sep
+    base = place.base.rstrip(os.sep) + os.sep
+    shown = before[len(base) :].replace(os.sep, "/") if before.startswith(base) else before
+    return _Shelf(place.kind, "", before, shown, "own" if place.kind == "personal" else "unreviewed")
+
+
+def _row(values: list[Any], shelf: _Shelf, counts: str | None, successor: str | None) -> Row:
+    """A row from the columns of `_COLUMNS`; by position, because a search makes a hundred."""
+    memory, scope, key, type_, role, status, state, importance, tags, aliases, source, *rest = values
+    created, updated, expires, until, supersedes, superseded_by, project, paths, summary, *last = rest
+    masked, blob, text_key = last
+    name = f"{memory}.md"
     return Row(
-        id=memory,
-        scope=values[1],
-        scope_key=values[2],
-        type=values[3],
-        role=values[4],
-        status=status or values[5],
-        review_state=values[6],
-        importance=values[7],
-        tags=_split(values[8]),
-        aliases=_split(values[9]),
-        source=values[10],
-        created_at=values[11],
-        updated_at=values[12],
-        expires_at=values[13],
-        valid_until=values[14],
-        supersedes=values[15],
-        superseded_by=values[16] or successor,
-        project_name=values[17],
-        paths=_split(values[18]),
-        place_kind=place.kind,
-        place_label=f"on branch {branch}" if place.kind == "branch" else "",
-        path=path,
-        rel_path=shown,
-        summary=values[19],
-        masked=bool(values[20]),
-        blob=values[21].hex(),
-        text_key=values[22],
-        standing="own" if place.kind == "personal" else "unreviewed",
+        memory,
+        scope,
+        key,
+        type_,
+        role,
+        counts or status,
+        state,
+        importance,
+        _split(tags),
+        _split(aliases),
+        source,
+        created,
+        updated,
+        expires,
+        until,
+        supersedes,
+        superseded_by or successor,
+        project,
+        _split(paths),
+        shelf.kind,
+        shelf.label,
+        shelf.before + name,
+        shelf.shown_before + name,
+        summary,
+        masked != 0,
+        blob.hex(),
+        text_key,
+        shelf.standing,
     )
 
 
 def _split(joined: str) -> tuple[str, ...]:
     return tuple(joined[1:-1].split(SEPARATOR)) if joined else ()
-
-
-def _paths(place: Place, memory: str) -> tuple[str, str]:
-    """The path of the file that goes by `memory` (of a branch: inside the tree), and how output shows it."""
-    name = memory if memory[-3:].lower() == ".md" else memory + ".md"
-    if place.kind == "branch":
-        inside = f"{place.base}/{name}" if place.base else name
-        return inside, inside
-    path = os.path.join(place.folder, name)
-    prefix = place.base.rstrip(os.sep) + os.sep
-    return path, path[len(prefix) :].replace(os.sep, "/") if path.startswith(prefix) else path
 
 
 def _body_tokens(stream: str) -> frozenset[str]:

@@ -227,7 +227,7 @@ def _open(path: str, rules: Rules, full_text: bool, warning: str) -> Opened:
             if stored is not None:
                 rebuilt = rebuilt or "its rules changed"
             journal = _choose_journal(connection)
-            _make_tables(connection, rules, full_text)
+            make_tables(connection, rules, full_text)
             return Opened(connection, path, full_text, rebuilt, warning or journal, identity, rules)
         except (sqlite3.Error, Damaged) as error:
             if trouble(error) != "damaged":
@@ -317,11 +317,12 @@ def _choose_journal(connection: sqlite3.Connection) -> str:
         return f"the memory index works with the journal mode {mode}: readers may have to wait"
 
 
-def _make_tables(connection: sqlite3.Connection, rules: Rules, full_text: bool) -> None:
+def make_tables(connection: sqlite3.Connection, rules: Rules, full_text: bool, *, anew: bool = False) -> None:
+    """Make the tables that `rules` need, empty, unless they are there; with `anew` in any case."""
     connection.execute("begin immediate")
     try:
         # Another process may have been here between our look and our lock.
-        if _stored_rules(connection) != rules:
+        if anew or _stored_rules(connection) != rules:
             _drop_all(connection)
             for statement in _TABLES.split(";\n"):
                 connection.execute(statement)

@@ -137,6 +137,15 @@ def test_a_missing_file_is_made_without_a_word(personal: Folder, reader: Reader)
     assert reader.ids(personal) == [memory_id]
 
 
+def test_all_that_is_known_can_be_thrown_away(personal: Folder, reader: Reader) -> None:
+    ids = {personal.write(f"words {number}") for number in range(3)}
+    reader.settled(personal)
+    reader.index.discard()
+    assert reader.index.list([personal.home]).total == 0
+    assert reader.look(personal).read == 3
+    assert set(reader.found("words", personal)) == ids
+
+
 def test_files_are_for_their_owner_alone(personal: Folder, reader: Reader) -> None:
     personal.write("words")
     reader.look(personal)
@@ -284,14 +293,14 @@ def test_a_disk_that_fails_moves_the_index_to_the_cache_folder(
     personal: Folder, reader: Reader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memory_id = personal.write("staging words")
-    real = schema._make_tables
+    real = schema.make_tables
 
-    def fails(connection: sqlite3.Connection, *args: Any) -> None:
+    def fails(connection: sqlite3.Connection, *args: Any, **named: Any) -> None:
         if "memex-data" in connection.execute("pragma database_list").fetchone()[2]:
             raise sqlite3.OperationalError("disk I/O error")
-        real(connection, *args)
+        real(connection, *args, **named)
 
-    monkeypatch.setattr(schema, "_make_tables", fails)
+    monkeypatch.setattr(schema, "make_tables", fails)
     assert reader.found("staging", personal) == [memory_id]
     assert reader.index.path.startswith(os.environ["XDG_CACHE_HOME"])
     assert "disk I/O error" in reader.index.warning
