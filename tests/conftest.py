@@ -14,11 +14,13 @@ Fixtures for tests:
 * `make_remote(repo, "name")` - a bare remote made from `repo`, set as its `origin`; returns its path.
 * `clone(remote, "name")` - a clone of it.
 * `run_cli("search", "x", cwd=repo, stdin="…", env={…})` - a real process; CompletedProcess with text.
+* `om("add", "x", cwd=repo)` - the same with `--json`: the document; `code=` is the exit code that must come.
 * `fixed_dates` - git commits made in this test carry one fixed date.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -27,6 +29,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -264,5 +267,16 @@ def run_cli(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
             errors="surrogateescape",
             timeout=timeout,
         )
+
+    return run
+
+
+@pytest.fixture
+def om(run_cli: Callable[..., subprocess.CompletedProcess[str]]) -> Callable[..., Any]:
+    def run(*args: str, cwd: Path, code: int = 0, **options: Any) -> Any:
+        done = run_cli(*args, "--json", cwd=cwd, **options)
+        assert done.returncode == code, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"
+        assert "Traceback" not in done.stderr
+        return json.loads(done.stdout) if done.stdout else None
 
     return run

@@ -14,7 +14,7 @@ import re
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Sequence, Set
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from openmemex.errors import IndexBusy, OpenMemexError
 from openmemex.index import query as queries
@@ -25,13 +25,14 @@ from openmemex.index.rows import (
     Hit,
     ListResult,
     Neighbour,
-    Place,
     Progress,
     Row,
     SearchResult,
-    TreeReader,
     Unread,
 )
+
+if TYPE_CHECKING:
+    from openmemex.index.rows import Place, TreeReader
 
 LANE = "words"
 MOST_VIEWS = 8

@@ -269,7 +269,15 @@ def test_loops_forks_and_dangling_chains_hide_nothing_and_end(om, make_repo, hom
     write(ids[5], "dangling one", superseded_by=ids[19])
     write(ids[6], "self one", supersedes=ids[6], superseded_by=ids[6])
     shown = {item["summary"] for item in om("list", "--limit", "50", cwd=repo)["items"]}
-    assert shown == {*"loop one,loop two,fork root,fork left,fork right,dangling one,self one".split(",")}
+    assert shown == {
+        "loop one",
+        "loop two",
+        "fork root",
+        "fork left",
+        "fork right",
+        "dangling one",
+        "self one",
+    }
 
 
 def test_personal_memories_never_enter_a_repository(om, run_cli, make_repo, git) -> None:

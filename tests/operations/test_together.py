@@ -17,8 +17,9 @@ import sys
 from openmemex.cli.fast import main
 worker, count = int(sys.argv[1]), int(sys.argv[2])
 for number in range(count):
-    code = main(["add", f"worker {worker} learned fact {number} of w{worker}n{number}", "--scope",
-    "personal"]) assert code == 0, code
+    text = f"worker {worker} learned fact {number} of w{worker}n{number}"
+    code = main(["add", text, "--scope", "personal"])
+    assert code == 0, code
 """
 _READER = """
 import sys
@@ -64,9 +65,11 @@ def test_eight_processes_of_a_hundred_adds_lose_no_memory(home, run_cli, tmp_pat
 
 
 def test_two_processes_with_the_same_text_write_one_memory(home, run_cli, tmp_path) -> None:
-    program = 'from openmemex.cli.fast import main; raise SystemExit(main(["add", "said twice at once", "--
-    scope", "personal", "--json"]))' running = [_start(program) for _ in range(6)] answers = [] for process
-    in running:
+    words = ["add", "said twice at once", "--scope", "personal", "--json"]
+    program = f"from openmemex.cli.fast import main; raise SystemExit(main({words!r}))"
+    running = [_start(program) for _ in range(6)]
+    answers = []
+    for process in running:
         out, err = process.communicate(timeout=120)
         assert process.returncode == 0, err
         answers.append(json.loads(out))
