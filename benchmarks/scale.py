@@ -223,6 +223,9 @@ def measure(count: int, place: Path, options: argparse.Namespace) -> None:
 def whole_process(repo: Path, data: Path, asked: Sequence[str]) -> None:
     """CPU of a whole `search` command, less that of an empty Python."""
     env = {**os.environ, "OPEN_MEMEX_HOME": str(data), "PYTHONPATH": str(ROOT)}
+    # As where it is installed: compiled once.
+    env.pop("PYTHONDONTWRITEBYTECODE", None)
+    env["PYTHONPYCACHEPREFIX"] = str(data / "compiled")
 
     def children(arguments: Sequence[str]) -> float:
         before = resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -16,18 +16,21 @@ import sqlite3
 import stat
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from openmemex import faults
 from openmemex.errors import OpenMemexError
 from openmemex.index import schema, segment
-from openmemex.index.rows import Place, Progress, TreeReader
+from openmemex.index.rows import Progress
 from openmemex.index.sync import UNSETTLED, UNSETTLED_MARK, Stale, stamp_of
 from openmemex.memory import frontmatter, ids
 from openmemex.memory.fences import split
 from openmemex.memory.model import MAX_FILE_BYTES, Memory, parse_time
 from openmemex.trust import secrets
 from openmemex.trust.admission import text_key
+
+if TYPE_CHECKING:
+    from openmemex.index.rows import Place, TreeReader
 
 BATCH = 400
 SUMMARY_LENGTH = 160

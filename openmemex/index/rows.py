@@ -2,46 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    # Classes that only types speak of cost start-up time like all others.
+    from collections.abc import Iterable, Mapping, Sequence
+    from typing import Protocol
+
+    class Place(Protocol):
+        """A home of memories, as the index needs to know it (the store's `Home` is one).
+
+        `kind` is "personal", "outbox", "repository" or "branch". `folder` is the absolute folder of the
+        files; of a branch it is the repository's common git folder, `ref` the full name of the ref, and
+        `base` the memory folder inside the tree. `base` of the others is what paths in output are relative
+        to. `scope` is what a file that names none belongs to.
+        """
+
+        @property
+        def kind(self) -> str: ...
+        @property
+        def folder(self) -> str: ...
+        @property
+        def scope(self) -> str: ...
+        @property
+        def scope_key(self) -> str: ...
+        @property
+        def base(self) -> str: ...
+        @property
+        def ref(self) -> str: ...
+
+    class TreeReader(Protocol):
+        """How the index reads the memories of a branch without a checkout."""
+
+        def tip(self, home: Any) -> str | None:
+            """What changes whenever the tree may have (the commit); None when the ref is gone. Cheap."""
+
+        def entries(self, home: Any) -> Mapping[str, str]:
+            """File name → blob id (hex) of the memory folder of that tree; only regular files."""
+
+        def blobs(self, oids: Sequence[str]) -> Iterable[tuple[str, bytes]]:
+            """The bytes of these blobs, in any order; a blob that can't be read is left out."""
+
 
 Progress = Callable[[int, int], None]
-
-
-class Place(Protocol):
-    """A home of memories, as the index needs to know it (the store's `Home` is one).
-
-    `kind` is "personal", "outbox", "repository" or "branch". `folder` is the absolute folder of the files;
-    of a branch it is the repository's common git folder, `ref` the full name of the ref, and `base` the
-    memory folder inside the tree. `base` of the others is what paths in output are relative to. `scope`
-    is what a file that names none belongs to.
-    """
-
-    @property
-    def kind(self) -> str: ...
-    @property
-    def folder(self) -> str: ...
-    @property
-    def scope(self) -> str: ...
-    @property
-    def scope_key(self) -> str: ...
-    @property
-    def base(self) -> str: ...
-    @property
-    def ref(self) -> str: ...
-
-
-class TreeReader(Protocol):
-    """How the index reads the memories of a branch without a checkout."""
-
-    def tip(self, home: Any) -> str | None:
-        """What changes whenever the tree may have changed (the commit); None when the ref is gone. Cheap."""
-
-    def entries(self, home: Any) -> Mapping[str, str]:
-        """File name → blob id (hex) of the memory folder of that tree; only regular files."""
-
-    def blobs(self, oids: Sequence[str]) -> Iterable[tuple[str, bytes]]:
-        """The bytes of these blobs, in any order; a blob that can't be read is left out."""
+"""Called with how much is done and how much there is in all."""
 
 
 class Row(NamedTuple):

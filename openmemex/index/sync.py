@@ -11,9 +11,10 @@ import sqlite3
 import sys
 import zlib
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from openmemex.index.rows import Place, TreeReader
+if TYPE_CHECKING:
+    from openmemex.index.rows import Place, TreeReader
 
 NAME_LENGTH = 26
 ENDING = ".md"

@@ -16,9 +16,10 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from openmemex.index.rows import Filters, Place
+if TYPE_CHECKING:
+    from openmemex.index.rows import Filters, Place
 
 # Where one id lies in several homes, this says whose text counts.
 RANK = {"repository": 0, "outbox": 1, "personal": 2, "branch": 3}
