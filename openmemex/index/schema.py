@@ -26,8 +26,8 @@ from typing import NamedTuple
 from openmemex.index import segment
 
 SCHEMA_VERSION = 1
-# To be raised when trust/rules.py changes: texts must be masked by the new rules. It stands here because those
-# rules cost more start-up time than a search may take; a test holds the two together.
+# To be raised when trust/rules.py changes: texts must be masked by the new rules. It stands here because
+# those rules cost more start-up time than a search may take; a test holds the two together.
 SECRETS_VERSION = 1
 BUSY_SECONDS = 5.0
 
@@ -35,6 +35,7 @@ BUSY_SECONDS = 5.0
 # by its mark what the file there looked like.
 # `stream` is what the full-text row was made of, which is needed to delete that row. `orphan` are contents
 # that no place names; `twin` are ids with more than one content. `total` has what ranking must know of all.
+# The indexes on pointers hold everything that chains need, so that a search need not fetch the wide rows.
 _TABLES = """
 create table meta (key text primary key, value text not null) without rowid;
 create table home (id integer primary key, kind text not null, folder text not null, ref text not null,
@@ -54,12 +55,14 @@ create table orphan (content integer primary key, since integer not null);
 create table twin (memory text primary key) without rowid;
 create table total (id integer primary key check (id = 1), rows integer not null, length integer not null);
 create table cache (key text primary key, value text not null, at integer not null) without rowid;
-create index content_memory on content (memory);
+create index content_memory on content (memory, status, superseded_by);
 create index content_created on content (created desc, memory desc);
 create index content_text_key on content (text_key);
 create index content_hidden on content (status) where status in ('superseded', 'retracted', 'archived');
-create index content_supersedes on content (supersedes) where supersedes is not null;
-create index content_superseded_by on content (superseded_by) where superseded_by is not null;
+create index content_supersedes on content (supersedes, memory, status, review_state)
+  where supersedes is not null;
+create index content_superseded_by on content (superseded_by, memory, status)
+  where superseded_by is not null;
 create index content_until on content (until) where until is not null;
 create index place_content on place (content, home) where content is not null;
 create index place_unread on place (home) where reason is not null;

@@ -84,7 +84,8 @@ def build(connection: sqlite3.Connection, homes: Homes, filters: Filters, now: i
     connection.execute(f"create temp table {name} (id integer primary key)")
     hides = _by_place(connection, homes, table)
     shadowed = _shadowed(connection, homes)
-    statuses, successors = _chains(connection, homes, shadowed)
+    here = f"{'not in' if hides else 'in'} (select id from {table})"
+    statuses, successors = _chains(connection, here, shadowed)
     reasons: dict[int, str] = {}
     since, until = -_FOREVER, _FOREVER
     if not filters.all and filters.status in ("", "active", "deprecated"):
@@ -98,11 +99,8 @@ def build(connection: sqlite3.Connection, homes: Homes, filters: Filters, now: i
         connection.executemany(f"insert into temp.{name}_s values (?, ?)", statuses.items())
         picked = f"temp.{name}_f"
         connection.execute(f"create temp table {name}_f (id integer primary key)")
-        inside = "not in" if hides else "in"
         connection.execute(
-            f"insert into {picked} select id from content where {condition}"
-            f" and id {inside} (select id from {table})",
-            values,
+            f"insert into {picked} select id from content where {condition} and id {here}", values
         )
         connection.execute(f"drop table {table}")
         connection.execute(f"drop table temp.{name}_s")
@@ -161,19 +159,15 @@ def _shadowed(connection: sqlite3.Connection, homes: Homes) -> set[int]:
 
 
 def _chains(
-    connection: sqlite3.Connection, homes: Homes, shadowed: set[int]
+    connection: sqlite3.Connection, here: str, shadowed: set[int]
 ) -> tuple[dict[int, str], dict[int, str]]:
     """How the supersede pointers of here change what files say: (status that counts, successor).
 
+    `here` is the end of an SQL condition that a content id lies in the reader's homes.
     Both by content: the first holds only contents whose own status says something else, the second those
     whose file names no successor although there is one.
     """
-    if not homes.ids:
-        return {}, {}
-    both = " and ".join(
-        f"exists (select 1 from place where content = {side}.id and home in ({homes.listed}))"
-        for side in ("older", "newer")
-    )
+    both = f"older.id {here} and newer.id {here}"
     columns = "older.id, older.memory, older.status, older.superseded_by, newer.id, newer.memory"
     # A draft that was given up may not hide what it was going to replace; a file that says it was replaced,
     # was.
