@@ -262,7 +262,7 @@ def _read_blobs(
     oids = {one.name: str(one.mark) for one in names}
     stored = _stored_contents(connection, [bytes.fromhex(oid) for oid in oids.values()])
     unknown = [oid for name, oid in oids.items() if not _holds(stored, bytes.fromhex(oid), name)]
-    texts = dict(trees.blobs(unknown)) if trees is not None and unknown else {}
+    texts = _texts(trees, unknown) if trees is not None and unknown else {}
     for wanted in names:
         oid = oids[wanted.name]
         blob = bytes.fromhex(oid)
@@ -274,6 +274,20 @@ def _read_blobs(
             yield _Item(*wanted, None, None, 0, _too_large(len(texts[oid])))
         else:
             yield _parsed(wanted, blob, texts[oid], place.scope, cjk)
+
+
+def _texts(trees: TreeReader, oids: list[str]) -> dict[str, bytes]:
+    """The texts of those blobs that are here: a partial clone may lack some."""
+    try:
+        return dict(trees.blobs(oids))
+    except OpenMemexError:
+        found: dict[str, bytes] = {}
+        for oid in oids:
+            try:
+                found.update(trees.blobs([oid]))
+            except OpenMemexError:
+                pass
+        return found
 
 
 def _holds(stored: dict[bytes, tuple[int, str]], blob: bytes, name: str) -> bool:

@@ -36,13 +36,16 @@ if TYPE_CHECKING:
         """How the index reads the memories of a branch without a checkout."""
 
         def tip(self, home: Any) -> str | None:
-            """What changes whenever the tree may have (the commit); None when the ref is gone. Cheap."""
+            """What changes whenever the tree may have (the commit); None when the ref is gone. Cheap.
+
+            Raises OpenMemexError for a repository that can't be read.
+            """
 
         def entries(self, home: Any) -> Mapping[str, str]:
             """File name → blob id (hex) of the memory folder of that tree; only regular files."""
 
         def blobs(self, oids: Sequence[str]) -> Iterable[tuple[str, bytes]]:
-            """The bytes of these blobs, in any order; a blob that can't be read is left out."""
+            """The bytes of these blobs, in any order. Raises OpenMemexError for one that is not here."""
 
 
 Progress = Callable[[int, int], None]

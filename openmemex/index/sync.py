@@ -13,6 +13,8 @@ import zlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from openmemex.errors import OpenMemexError
+
 if TYPE_CHECKING:
     from openmemex.index.rows import Place, TreeReader
 
@@ -127,7 +129,11 @@ def look(connection: sqlite3.Connection, homes: Sequence[Place], trees: TreeRead
         if place.kind == "branch":
             if trees is None:
                 continue
-            tip = trees.tip(place) or ""
+            try:
+                tip = trees.tip(place) or ""
+            except OpenMemexError:
+                complete = False  # the repository is in no state to be read; what is known of it stays
+                continue
             if tip != known_tip:
                 stale.append(Stale(place, home, known_tip, version, None, tip))
             continue

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from openmemex.errors import NotFound, OpenMemexError
 from openmemex.index import ingest, schema, sync
 from openmemex.memory.ids import new_id
 
@@ -203,7 +204,8 @@ def test_a_file_without_permission_is_quarantined_and_read_when_it_may_be(
         "from openmemex.index.memory_index import MemoryIndex\n"
         "from openmemex.memory import frontmatter\n"
         "from openmemex.trust import admission\n"
-        "from openmemex.index import ingest\n"
+        "from openmemex.errors import NotFound, OpenMemexError
+from openmemex.index import ingest\n"
         "from openmemex.store.homes import personal_home\n"
         f"os.geteuid() or os.setuid({AS_NOBODY})\n"
         "index, home = MemoryIndex.open(sys.argv[1]), [personal_home(sys.argv[2])]\n"
@@ -358,8 +360,12 @@ class GitTrees:
         self.git = git
         self.root = root
         self.asked: list[str] = []
+        self.missing: set[str] = set()
+        self.broken = False
 
     def tip(self, home: Any) -> str | None:
+        if self.broken:
+            raise OpenMemexError("no repository")
         done = self.git.run("rev-parse", "--verify", "-q", home.ref, cwd=self.root)
         return done.stdout.strip() or None
 
@@ -369,6 +375,8 @@ class GitTrees:
 
     def blobs(self, oids: list[str]) -> list[tuple[str, bytes]]:
         self.asked += oids
+        if self.missing & set(oids):
+            raise NotFound("no such blob")
         return [(oid, self.git("cat-file", "blob", oid, cwd=self.root).encode() + b"\n") for oid in oids]
 
 
@@ -413,6 +421,36 @@ def test_a_branch_is_read_from_its_tree_and_only_what_is_new_in_it(
     git("branch", "-q", "-D", "topic", cwd=root)
     reader.index.reconcile(here, trees)
     assert {row.id for row in reader.index.list(here, None, 100).rows} == set(shared)
+
+
+def test_a_branch_that_cannot_be_read_stays_as_it_was(make_repo: Any, git: Any, reader: Reader) -> None:
+    from openmemex.store import homes
+
+    root = make_repo()
+    folder = Folder(homes.repository_home(str(root), ".ai/open-memex", "project__app__0123456789ab"))
+    first = folder.write("first words")
+    git("add", ".", cwd=root)
+    git("commit", "-q", "-m", "memories", cwd=root)
+    trees = GitTrees(git, root)
+    branch = homes.branch_home(str(root / ".git"), "refs/heads/main", ".ai/open-memex", folder.home.scope_key)
+    assert reader.index.reconcile([branch], trees).fresh
+    second = folder.write("second words")
+    third = folder.write("third words")
+    git("add", ".", cwd=root)
+    git("commit", "-q", "-m", "more", cwd=root)
+
+    lost = git("rev-parse", f"HEAD:.ai/open-memex/{second}.md", cwd=root)
+    trees.missing.add(lost)
+    freshness = reader.index.reconcile([branch], trees)
+    assert freshness.fresh
+    assert {row.id for row in reader.index.list([branch]).rows} == {first, third}
+    (unread,) = reader.index.quarantined([branch])
+    assert unread == (f".ai/open-memex/{second}.md", 0, "its text is not in this clone")
+
+    trees.broken = True
+    freshness = reader.index.reconcile([branch], trees)
+    assert not freshness.fresh
+    assert {row.id for row in reader.index.list([branch]).rows} == {first, third}
 
 
 def test_switching_branches_parses_what_differs_once(make_repo: Any, git: Any, reader: Reader) -> None:
