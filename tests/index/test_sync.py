@@ -204,8 +204,7 @@ def test_a_file_without_permission_is_quarantined_and_read_when_it_may_be(
         "from openmemex.index.memory_index import MemoryIndex\n"
         "from openmemex.memory import frontmatter\n"
         "from openmemex.trust import admission\n"
-        "from openmemex.errors import NotFound, OpenMemexError
-from openmemex.index import ingest\n"
+        "from openmemex.index import ingest\n"
         "from openmemex.store.homes import personal_home\n"
         f"os.geteuid() or os.setuid({AS_NOBODY})\n"
         "index, home = MemoryIndex.open(sys.argv[1]), [personal_home(sys.argv[2])]\n"
