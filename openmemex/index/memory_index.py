@@ -95,6 +95,20 @@ class MemoryIndex:
             lambda opened: schema.make_tables(opened.connection, opened.rules, opened.full_text, anew=True)
         )
 
+    def scrub(self) -> None:
+        """Leave no trace, in the file itself, of what was removed before. Raises IndexBusy.
+
+        A removed memory is never found again, but its words stay in old parts of the full-text index until
+        those are merged, and in the write-ahead log until that is used again.
+        """
+
+        def write(opened: schema.Opened) -> None:
+            if opened.full_text:
+                opened.connection.execute("insert into full_text (full_text) values ('optimize')")
+            opened.connection.execute("pragma wal_checkpoint(truncate)").fetchall()
+
+        self._guarded(write)
+
     # -- keeping in step ------------------------------------------------------------------------------------
 
     def reconcile(
@@ -121,6 +135,7 @@ class MemoryIndex:
     ) -> Freshness:
         connection = opened.connection
         schema.check_rules(connection, opened.rules)
+        self.warning = opened.warning
         fresh = True
         read = added = changed = removed = 0
         for _ in range(LOOKS):
@@ -320,7 +335,7 @@ class MemoryIndex:
                 for name, value in zip(names, values, strict=True):
                     found[name][value] = found[name].get(value, 0) + count
             files = connection.execute(
-                f"select kind, sum(count) from home where id in ({known.listed}) group by 1"
+                f"select kind, sum(count) from home where id in ({known.listed}) and count > 0 group by 1"
             )
             found["place"] = dict(files)
             (unread,) = connection.execute(
@@ -337,13 +352,17 @@ class MemoryIndex:
 
         def write(opened: schema.Opened) -> None:
             connection = opened.connection
-            connection.execute(
-                "insert or replace into cache values (?, ?, ?)", (key, value, int(time.time()))
-            )
-            connection.execute(
-                "delete from cache where at < (select at from cache order by at desc limit 1 offset ?)",
-                (MOST_REMEMBERED,),
-            )
+            connection.execute("pragma busy_timeout = 100")
+            try:
+                connection.execute(
+                    "insert or replace into cache values (?, ?, ?)", (key, value, int(time.time()))
+                )
+                connection.execute(
+                    "delete from cache where at < (select at from cache order by at desc limit 1 offset ?)",
+                    (MOST_REMEMBERED,),
+                )
+            finally:
+                connection.execute(f"pragma busy_timeout = {int(schema.BUSY_SECONDS * 1000)}")
 
         try:
             self._guarded(write)

@@ -218,6 +218,8 @@ def _open(path: str, rules: Rules, full_text: bool, warning: str) -> Opened:
             # A lost cache costs a rebuild: a power cut may take the last transactions, but not tear the file.
             connection.execute("pragma synchronous = normal")
             connection.execute("pragma temp_store = memory")
+            # What was forgotten must not stay in the file's free pages.
+            connection.execute("pragma secure_delete = on")
             stored = _stored_rules(connection)
             if stored == rules:
                 return Opened(connection, path, full_text, rebuilt, warning, identity, rules)

@@ -307,6 +307,23 @@ def test_a_disk_that_fails_moves_the_index_to_the_cache_folder(
     assert str(reader.path) in reader.index.warning
 
 
+def test_a_full_disk_leaves_the_old_answers(personal: Folder, reader: Reader) -> None:
+    known = {personal.write("staging words") for _ in range(5)}
+    reader.settled(personal)
+    opened = reader.index._ready()
+    (pages,) = opened.connection.execute("pragma page_count").fetchone()
+    opened.connection.execute(f"pragma max_page_count = {pages}")
+    new = {personal.write("staging words " * 2000) for _ in range(20)}
+    freshness = reader.look(personal)
+    assert not freshness.fresh
+    assert reader.index.warning == f"the memory index at {reader.path} can't grow: the disk is full"
+    homes = [personal.home]
+    assert {row.id for row in reader.index.list(homes).rows} == known
+    assert {hit.row.id for hit in reader.index.search("staging", homes).hits} == known
+    opened.connection.execute("pragma max_page_count = 1000000")
+    assert set(reader.ids(personal)) == known | new
+
+
 def test_a_place_that_is_no_file_is_gone_round(personal: Folder, reader: Reader) -> None:
     reader.path.mkdir()
     memory_id = personal.write("staging words")

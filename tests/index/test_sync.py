@@ -125,6 +125,24 @@ def test_what_leaves_a_private_folder_leaves_the_index(
         assert connection.execute("select count(*) from vocabulary where doc > 0").fetchone() == (0,)
 
 
+def test_nothing_of_a_forgotten_memory_stays_in_the_file(personal: Folder, reader: Reader) -> None:
+    for number in range(30):
+        personal.write(f"kept words {number}")
+    word = "quokka" + "zebra"
+    gone = personal.write(f"{word} and more", tags=(f"tag{word}",))
+    reader.look(personal)
+    assert reader.found(word, personal) == [gone]
+    personal.remove(gone)
+    reader.look(personal)
+    reader.index.scrub()
+    for path in reader.path.parent.glob("index.db*"):
+        raw = path.read_bytes()
+        assert gone.encode() not in raw
+        assert b"quokkaz" not in raw
+        assert b"kept words" in raw or not path.name.endswith(".db")
+    assert len(reader.ids(personal)) == 30
+
+
 def test_only_plain_files_with_an_id_for_a_name_are_memories(
     personal: Folder, tmp_path: Path, reader: Reader
 ) -> None:
