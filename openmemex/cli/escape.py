@@ -25,6 +25,10 @@ _ODD = (
 )
 _SURROGATE = "[\ud800-\udfff]"
 _odd: re.Pattern[str] | None = None
+# Python calls these printable; all others of the pattern it does not.
+_HIDDEN_BUT_PRINTABLE = frozenset(
+    ["\u034f", "\u3164", "\uffa0", *map(chr, range(0xFE00, 0xFE10)), *map(chr, range(0xE0100, 0xE01F0))]
+)
 
 
 def visible(text: str) -> str:
@@ -32,7 +36,7 @@ def visible(text: str) -> str:
 
     Newlines and tabs stay; CRLF becomes a newline. An escape reads as in Python ("\\x1b", "\\u202e").
     """
-    if text.isascii() and text.isprintable():
+    if _is_harmless(text):
         return text
     return _pattern().sub(_as_escape, text.replace("\r\n", "\n"))
 
@@ -51,6 +55,11 @@ def for_json(text: str) -> str:
     if text.isascii() and "\x7f" not in text:
         return text
     return _pattern().sub(_as_json_escape, re.sub(_SURROGATE, "\ufffd", text))
+
+
+def _is_harmless(text: str) -> bool:
+    """Whether nothing in `text` can match, told without compiling the pattern, which costs a millisecond."""
+    return text.isprintable() and (text.isascii() or _HIDDEN_BUT_PRINTABLE.isdisjoint(text))
 
 
 def _pattern() -> re.Pattern[str]:

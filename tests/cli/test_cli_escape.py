@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 import unicodedata
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from openmemex.cli import escape
 from openmemex.cli.escape import for_json, one_line, visible
 
 ANY_TEXT = st.text(st.characters(exclude_categories=())) | st.text(
@@ -63,3 +65,11 @@ def test_json_says_the_same_and_hides_nothing(text):
     told = json.loads(document)["text"]
     assert told == "".join("\ufffd" if "\ud800" <= c <= "\udfff" else c for c in text)
     assert not set(document) & set("\x1b\x9b\u202e\u200b\x7f")
+
+
+def test_the_quick_look_passes_no_character_that_the_pattern_would_escape():
+    pattern = escape._pattern()
+    every = (chr(code) for code in range(sys.maxunicode + 1))
+    assert [
+        char for char in every if pattern.search(char) and visible(char) == char and char not in "\t\n"
+    ] == []
