@@ -1,7 +1,7 @@
 """Where every run begins. Searches go straight to their command; all else goes through the full reader.
 
 Reading options with typer costs more time than a whole search, so this module and what it imports keep away
-from it (`tests/cli/test_start_up.py` names what may be imported).
+from it (`tests/test_startup.py` names what may be imported).
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ def _dispatch(arguments: list[str]) -> int:
 def _start_lightly() -> None:
     """Take from a search's start what it does not need: a tenth of its time.
 
-    sqlite3 imports datetime, and Python 3.11 runs all of that module's own code before it takes the C version's
-    classes instead; 3.12 takes them at once. A short run makes no cycles worth collecting.
+    sqlite3 imports datetime, and Python 3.11 runs all of that module's own code before it takes the C
+    version's classes instead; 3.12 takes them at once. A short run makes no cycles worth collecting.
     """
     if sys.version_info < (3, 12) and "datetime" not in sys.modules:
         import _datetime
