@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 from openmemex.index import segment
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 # To be raised when trust/rules.py changes: texts must be masked by the new rules. It stands here because
 # those rules cost more start-up time than a search may take; a test holds the two together.
 SECRETS_VERSION = 1
@@ -68,9 +68,9 @@ create index place_content on place (content, home) where content is not null;
 create index place_unread on place (home) where reason is not null;
 insert into total values (1, 0, 0);
 """
-# Contentless, without positions: a fifth of the size, and phrases are looked up in `stream` when ranking.
+# Contentless: the text is in `stream`, where phrases are looked up when ranking. segment says which detail it needs.
 _FULL_TEXT = """
-create virtual table full_text using fts5 (stream, content='', detail=none, tokenize="{tokenizer}");
+create virtual table full_text using fts5 (stream, {options});
 create virtual table vocabulary using fts5vocab (full_text, row);
 """
 
@@ -330,8 +330,7 @@ def make_tables(connection: sqlite3.Connection, rules: Rules, full_text: bool, *
             for statement in _TABLES.split(";\n"):
                 connection.execute(statement)
             if full_text:
-                tokenizer = segment.FTS_TOKENIZER
-                for statement in _FULL_TEXT.format(tokenizer=tokenizer).split(";\n"):
+                for statement in _FULL_TEXT.format(options=segment.FTS_OPTIONS).split(";\n"):
                     connection.execute(statement)
             connection.execute("insert into meta values ('rules', ?)", (rules.text,))
             connection.execute(f"pragma user_version = {rules.schema}")
