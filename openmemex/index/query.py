@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import NamedTuple
 
@@ -13,6 +14,10 @@ MOST_PHRASES = 8
 LONGEST_PHRASE = 64
 # The characters of a word, each by itself: some words share one and mean the same (书 and 书籍).
 CHARACTER_WEIGHT = 0.3
+# A word of four characters is three pairs, which share characters: together they say less than three words.
+RUN_WEIGHT = 0.5
+SPELLING_WEIGHT = 1.0
+JOIN_WEIGHT = 0.4
 
 _QUOTED = re.compile('"([^"]+)"|“([^“”]+)”')
 # The signs that make another name of a word (`c` is not `c++`) are seen in its extras only.
@@ -32,15 +37,16 @@ class Phrase(NamedTuple):
 class Query(NamedTuple):
     """What is looked for.
 
-    `terms`: token → how often the query says it. `words`: those of them that are atoms. `aside`: what only adds
-    to the score of a memory that holds a term, token → weight: the single characters of longer words. `pairs`:
-    atoms that stand one after the other in the query, words of grammar left out. `phrases` must each be in a
-    hit, and are all that is asked for if `only_phrases`.
+    `terms`: token → what it weighs, before its rarity. `words`: those of them that are atoms. `aside`: what only
+    adds to the score of a memory that holds a term, token → weight: the single characters of longer words.
+    `pairs`: atoms that stand one after the other in the query, words of grammar left out. `phrases` must each
+    be in a hit, and are all that is asked for if `only_phrases`.
     """
 
     text: str
     terms: dict[str, float]
     words: tuple[str, ...]
+    joins: dict[str, float]
     aside: dict[str, float]
     pairs: frozenset[tuple[str, str]]
     phrases: tuple[Phrase, ...]
@@ -58,10 +64,10 @@ def build(text: str, *, cjk: str = "bigram") -> Query:
     Words of grammar are left out, unless there are no others.
     """
     text = segment.normal(text[:LONGEST_QUERY])
-    terms: dict[str, float] = {}
+    words: dict[str, float] = {}
+    spellings: dict[str, float] = {}
     grammar: dict[str, float] = {}
     aside: dict[str, float] = {}
-    words: dict[str, None] = {}
     pairs: set[tuple[str, str]] = set()
     last = ""
     after_run = False
@@ -73,8 +79,7 @@ def build(text: str, *, cjk: str = "bigram") -> Query:
             if segment.is_function(atom):
                 grammar[atom] = grammar.get(atom, 0.0) + 1.0
                 continue
-            terms[atom] = terms.get(atom, 0.0) + 1.0
-            words[atom] = None
+            words[atom] = words.get(atom, 0.0) + 1.0
             if last:
                 pairs.add((last, atom))
             last = atom
@@ -82,7 +87,13 @@ def build(text: str, *, cjk: str = "bigram") -> Query:
             if piece.run:
                 aside[extra] = CHARACTER_WEIGHT
             else:
-                terms[extra] = terms.get(extra, 0.0) + 1.0
+                spellings[extra] = spellings.get(extra, 0.0) + 1.0
+    words = words or grammar
+    terms = {
+        term: (SPELLING_WEIGHT if term not in words else RUN_WEIGHT if segment.is_run_token(term) else 1.0)
+        * (1.0 + math.log(said))
+        for term, said in {**spellings, **words}.items()
+    }
     phrases = [
         phrase
         for found in _QUOTED.findall(text)[:MOST_PHRASES]
@@ -91,8 +102,9 @@ def build(text: str, *, cjk: str = "bigram") -> Query:
     rest = segment.pieces(_QUOTED.sub(" ", text), cjk=cjk) if phrases else []
     return Query(
         text,
-        terms or grammar,
-        tuple(words or grammar),
+        terms,
+        tuple(words),
+        {join: JOIN_WEIGHT for join in segment.joins(text) if join not in terms},
         {token: weight for token, weight in aside.items() if token not in terms},
         frozenset(pairs),
         tuple(phrases),

@@ -41,7 +41,7 @@ LENGTH_POWER = 0.75
 REPETITION_POWER = 0.5
 LABEL_WEIGHT = 2.0
 # Two pairs of characters side by side are three characters, much of which each pair has said already.
-PAIR_WEIGHT = 0.3
+PAIR_WEIGHT = 0.4
 RUN_PAIR_WEIGHT = 0.1
 # One word may stand between two neighbours ("the staging database password").
 PAIR_DISTANCE = 2
@@ -180,13 +180,15 @@ class _Weighed:
     """The query's terms with what each is worth in this index."""
 
     def __init__(self, query: Query, corpus: Corpus) -> None:
-        self.frequency = corpus.document_frequency([*query.terms, *query.aside])
+        self.frequency = corpus.document_frequency([*query.terms, *query.joins, *query.aside])
         self.size = corpus.size
         self.pairs = query.pairs
         self.weights = {
-            term: (said if said < 1.0 else 1.0 + math.log(said)) * self.idf(self.frequency.get(term, 0))
-            for term, said in query.terms.items()
+            term: weight * self.idf(self.frequency.get(term, 0)) for term, weight in query.terms.items()
         }
+        for join, weight in query.joins.items():
+            if join in self.frequency:
+                self.weights[join] = weight * self.idf(self.frequency[join])
         self.aside = {
             token: weight * self.idf(count)
             for token, weight in query.aside.items()
@@ -196,8 +198,11 @@ class _Weighed:
         held.sort(key=lambda term: (-self.weights[term], term))
         self.present = held[:MOST_TERMS]
         room = MOST_TERMS - len(self.present)
-        absent = sorted(term for term in query.words if not self.frequency.get(term))
-        self.prefixes = {term: _prefix(term) for term in absent[:room] if _prefix(term)}
+        absent = sorted(term for term in query.terms if not self.frequency.get(term))
+        words = set(query.words)
+        self.prefixes = {
+            term: prefix for term in absent[:room] if (prefix := _prefix(term, is_word=term in words))
+        }
         # What the words of the query give when each stands once in a memory of average length, all of them in
         # one stretch. Other spellings and single characters only add to that.
         self.most = (1.0 + STRETCH_WEIGHT) * sum(self.weights[term] for term in query.words)
@@ -233,13 +238,13 @@ class _Weighed:
         return last < best / self.most
 
 
-def _prefix(term: str) -> str:
-    """How a form of an unknown word may begin; "" where it is too short to say."""
+def _prefix(term: str, *, is_word: bool) -> str:
+    """How another form of an unknown word, or the rest of a half-known name, begins; "" if unknown."""
     if is_run_token(term):
         return term if len(term) == 2 else ""
-    if term.isalpha():
-        return term[: max(5, len(term) - 2)] if len(term) > 3 else ""
-    return term if len(term) > 2 else ""
+    if not term[-1].isalnum() or len(term) < 3:
+        return ""
+    return term[: max(5, len(term) - 2)] if is_word and term.isalpha() and len(term) > 3 else term
 
 
 def _place(hit: tuple[float, Candidate]) -> tuple[bool, float, float, str, int]:
@@ -287,7 +292,8 @@ class _Scorer:
             for at, token in found:
                 counts[token] = counts.get(token, 0.0) + weight
                 if at - before <= PAIR_DISTANCE and (last, token) in self._pairs:
-                    neighbours[last, token] = neighbours.get((last, token), 0.0) + weight
+                    near = weight / (at - before)
+                    neighbours[last, token] = neighbours.get((last, token), 0.0) + near
                 before, last = at, token
             if weight == 1.0:
                 hits = found

@@ -80,7 +80,10 @@ _CHUNK = r"(?:(?<!\w)[.#])?{w}+(?:(?:_+|[-.'’]|(?<=[0-9]),(?=[0-9]{{3}}(?![0-9
 _ASCII_CHUNK = re.compile(_CHUNK.format(w="[A-Za-z0-9]"))
 _JOINT = re.compile("(_+|[-.'’,])")
 _PARTS = re.compile("[0-9]+|[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+# An object id of git, or the beginning of one; a word with a number has other letters too.
+_HASH = re.compile("(?=.*[0-9])(?=.*[a-f])[0-9a-f]{7,40}\\Z", re.IGNORECASE)
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)+")
+_TWO_WORDS = re.compile(r"\b([A-Za-z0-9]+)(?= ([A-Za-z0-9]+)\b)")
 _CLITICS = frozenset(("s", "t", "re", "ve", "ll", "d", "m"))
 # Letters without a decomposition, as people spell them on a plain keyboard.
 _PLAIN = str.maketrans({"đ": "d", "ł": "l", "ø": "o", "æ": "ae", "œ": "oe", "ı": "i", "ð": "d", "þ": "th"})
@@ -281,42 +284,37 @@ def _cut_chunk(chunk: str) -> Piece:
     tail = "++" if chunk.endswith("++") else chunk[-1] if chunk[-1] in "#%" else ""
     core = chunk[len(lead) : len(chunk) - len(tail)]
     split = _JOINT.split(core)
-    words, joints = split[::2], split[1::2]
     atoms: list[str] = []
     extras: list[str] = []
-    whole = ""
-    width = 0  # how many atoms the whole joins
-    for position, word in enumerate(words):
-        joint = joints[position - 1] if position else ""
+    names: list[list[str]] = [[]]  # the parts of the name between two dots
+    for joint, word in zip(["", *split[1::2]], split[::2], strict=True):
         if joint == "," and atoms:  # 10,000 is one number
             atoms[-1] += word
-            whole += word
+            names[-1][-1] += word
             continue
         parts = _parts(word)
-        own = [_atom(part) for part in parts]
-        own = [atom for atom in own if atom]
-        atoms += own
+        atoms += [atom for part in parts if (atom := _atom(part))]
         if joint in ("'", "’") and word.lower() in _CLITICS:
             continue
-        if len(parts) > 1 and len(words) > 1:
+        if joint == ".":
+            names.append([])
+        elif len(parts) > 1 and names[-1]:
             extras.append(_whole(parts))
-        for part in parts:
-            plain = _folded(part)
-            if whole and plain and whole[-1].isdigit() and plain[0].isdigit():
-                whole += "."
-            whole += plain
-        width += len(own)
+        names[-1] += parts
         extras += [form for part in parts if (form := _accented(part))]
-    if width > 1 and len(whole) <= LONGEST:
-        extras.append(_stem(whole) if whole.isalpha() else whole)
-    if (lead or tail) and width == 1:
-        extras.append(lead + whole[:LONGEST] + tail)
-    elif lead and whole:
-        extras.append(lead + whole[:LONGEST])
-    if "." in core and core.isascii():
-        extras += [number for number in _NUMBER.findall(core) if number != whole]
-    count = sum(atom not in STOPWORDS for atom in atoms)
-    return Piece(tuple(atoms), tuple(dict.fromkeys(extras)), count, False)
+    whole = _whole([part for name in names for part in name])
+    if len(names) > 1:
+        extras += [_whole(name) for name in names if len(name) > 1]
+        if core.isascii():
+            extras += [number for number in _NUMBER.findall(core) if number != whole]
+    if sum(len(name) for name in names) > 1:
+        extras.append(whole)
+    elif tail:
+        extras.append(whole + tail)
+    if lead and whole:
+        extras.append(lead + whole)
+    matter = sum(atom not in STOPWORDS for atom in atoms)
+    return Piece(tuple(atoms), tuple(dict.fromkeys(extra for extra in extras if extra)), matter, False)
 
 
 def _parts(word: str) -> list[str]:
@@ -327,13 +325,33 @@ def _parts(word: str) -> list[str]:
         return [word]
     if not word.isascii():
         return re.findall(r"\d+|\D+", word)
+    if _HASH.match(word):
+        return [word]
     parts: list[str] = _PARTS.findall(word)
     return [word] if sum(part.isdigit() for part in parts) > 2 else parts
 
 
+def joins(text: str) -> list[str]:
+    """Each two words of `text` with one blank between, as one word: `git hub` may be written `GitHub`."""
+    return [
+        _whole([one, other])
+        for one, other in _TWO_WORDS.findall(text)
+        if one.lower() not in STOPWORDS and other.lower() not in STOPWORDS
+    ]
+
+
 def _whole(parts: list[str]) -> str:
-    joined = "".join(_folded(part) for part in parts)[:LONGEST]
-    return _stem(joined) if joined.isalpha() else joined
+    """The parts as one word, whatever joined them; only numbers keep a dot between (1.2.3 is not 123)."""
+    whole = ""
+    for part in parts:
+        plain = _folded(part)
+        if whole and plain and whole[-1].isdigit() and plain[0].isdigit():
+            whole += "."
+        whole += plain
+        if len(whole) > LONGEST:
+            break
+    whole = whole[:LONGEST]
+    return _stem(whole) if whole.isalpha() else whole
 
 
 def _atom(part: str) -> str:
