@@ -12,11 +12,11 @@ from openmemex.index import segment
 LONGEST_QUERY = 100_000
 MOST_PHRASES = 8
 LONGEST_PHRASE = 64
-# The characters of a word, each by itself: some words share one and mean the same (书 and 书籍).
+# The characters of a word, each by itself: words that share one often mean the same (书 and 书籍).
 CHARACTER_WEIGHT = 0.3
-# A word of four characters is three pairs, which share characters: together they say less than three words.
+# A word of four characters is three pairs, each sharing its characters: they say less than three words.
 RUN_WEIGHT = 0.5
-SPELLING_WEIGHT = 1.0
+# Two words that may be one name (`git hub`); their neighbourhood counts already.
 JOIN_WEIGHT = 0.4
 
 _QUOTED = re.compile('"([^"]+)"|“([^“”]+)”')
@@ -37,10 +37,11 @@ class Phrase(NamedTuple):
 class Query(NamedTuple):
     """What is looked for.
 
-    `terms`: token → what it weighs, before its rarity. `words`: those of them that are atoms. `aside`: what only
-    adds to the score of a memory that holds a term, token → weight: the single characters of longer words.
-    `pairs`: atoms that stand one after the other in the query, words of grammar left out. `phrases` must each
-    be in a hit, and are all that is asked for if `only_phrases`.
+    `terms`: token → what it weighs before its rarity is known. `words`: those of them that are atoms. `joins`:
+    neighbours written as one, looked for where memories have them. `aside`: what only adds to the score of a
+    memory that holds a term, as the single characters of longer words do. `pairs`: atoms that stand one after
+    the other in the query, words of grammar left out. `phrases` must each be in a hit, and are all that is
+    asked for if `only_phrases`.
     """
 
     text: str
@@ -90,8 +91,7 @@ def build(text: str, *, cjk: str = "bigram") -> Query:
                 spellings[extra] = spellings.get(extra, 0.0) + 1.0
     words = words or grammar
     terms = {
-        term: (SPELLING_WEIGHT if term not in words else RUN_WEIGHT if segment.is_run_token(term) else 1.0)
-        * (1.0 + math.log(said))
+        term: (RUN_WEIGHT if segment.is_run_token(term) else 1.0) * (1.0 + math.log(said))
         for term, said in {**spellings, **words}.items()
     }
     phrases = [

@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 import Stemmer
 
-RULES_VERSION = 1
+RULES_VERSION = 2
 # FTS5's `ascii` tokenizer keeps every character above 127 and ASCII letters and digits; these four are what
 # our tokens use beside them. Blanks, FIELD_MARK and GAP are no token characters, so FTS5 does not index them.
 FTS_TOKENIZER = "ascii tokenchars '.+#%'"
