@@ -25,6 +25,7 @@ from openmemex.memory.model import (
     now_text,
     parse_time,
 )
+from openmemex.memory.yaml_lines import quick_scan
 from openmemex.memory.yaml_tree import NULLS, Collection, Node, resolved, scan, start_of, text_of
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -72,7 +73,17 @@ def parse(
     file without `scope` and `scope_key` belongs to. `loader` is for tests: the PyYAML loader to use.
     Raises Unreadable for a file that has to be quarantined; everything else that is odd is in `problems`.
     """
-    parts, root = load(raw, loader=loader)
+    parts = split(raw)
+    root = None if loader else quick_scan(parts.text, parts.start, parts.end)
+    if root is not None:
+        try:
+            document = _Reader(raw, parts, root, default_scope).document(stem)
+        except Unreadable:
+            document = None
+        if document is not None and not document.problems:
+            return document
+        # Only the parser knows the lines that have to be named.
+    root = scan(parts.text, parts.start, parts.end, loader)
     return _Reader(raw, parts, root, default_scope).document(stem)
 
 
