@@ -156,7 +156,7 @@ def run(words, capsys):
     """Run one case in this process: its exit code, after the checks that hold for each."""
 
     def hang(*_):
-        raise Hang(f"no answer within 30 seconds: {words!r}")
+        raise Hang(f"no answer within 30 seconds: {words!r:.400}")
 
     old = signal.signal(signal.SIGALRM, hang)
     signal.alarm(30)
@@ -171,7 +171,7 @@ def run(words, capsys):
 
 
 def check(words, code, out, err):
-    told = f"{words!r}: exit {code}\n{out[:500]}\n{err[:500]}"
+    told = f"{words!r:.400}: exit {code}\n{out[:500]}\n{err[:500]}"
     assert code in CODES, told
     assert "Traceback" not in out + err and "fault in open-memex" not in err, told
     (out + err).encode("utf-8")
@@ -198,7 +198,7 @@ def cases(seed, number, home, capsys, monkeypatch):
             query = case.text(60)
             words = ["search", *(["--json"] if case.random.random() < 0.3 else []), "--", query]
             wrong = not query.strip() or any("\ud800" <= char <= "\udfff" for char in query)
-            assert run(words, capsys) == (2 if wrong else 0), words
+            assert run(words, capsys) == (2 if wrong else 0), repr(words)[:400]
         elif way < 0.95:
             ref = case.id(known)
             words = [case.random.choice(("show", "show", "edit", "forget", "status", "submit")), "--", ref]
