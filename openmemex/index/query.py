@@ -37,7 +37,7 @@ class Phrase(NamedTuple):
 class Query(NamedTuple):
     """What is looked for.
 
-    `terms`: token → what it weighs before its rarity is known. `words`: those of them that are atoms. `joins`:
+    `terms`: token → what it weighs before its rarity is known. `words`: those that are atoms. `joins`:
     neighbours written as one, looked for where memories have them. `aside`: what only adds to the score of a
     memory that holds a term, as the single characters of longer words do. `pairs`: atoms that stand one after
     the other in the query, words of grammar left out. `phrases` must each be in a hit, and are all that is

@@ -22,7 +22,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from openmemex.index.query import Query
 from openmemex.index.segment import FIELD_MARK, FUNCTION_TOKENS, is_run_token
@@ -68,27 +68,46 @@ MOST_STARS = 6
 _BEHIND = frozenset({"superseded", "retracted", "archived"})
 
 
-class Row(Protocol):
-    """What the factors look at."""
+if TYPE_CHECKING:
+    # Classes cost start-up time, and these are for the reader and the type checker.
+    class Row(Protocol):
+        """What the factors look at."""
 
-    @property
-    def id(self) -> str: ...
-    @property
-    def scope(self) -> str: ...
-    @property
-    def type(self) -> str: ...
-    @property
-    def status(self) -> str: ...
-    @property
-    def review_state(self) -> str: ...
-    @property
-    def importance(self) -> str: ...
-    @property
-    def source(self) -> str: ...
-    @property
-    def updated_at(self) -> str: ...
-    @property
-    def paths(self) -> Sequence[str]: ...
+        @property
+        def id(self) -> str: ...
+        @property
+        def scope(self) -> str: ...
+        @property
+        def type(self) -> str: ...
+        @property
+        def status(self) -> str: ...
+        @property
+        def review_state(self) -> str: ...
+        @property
+        def importance(self) -> str: ...
+        @property
+        def source(self) -> str: ...
+        @property
+        def updated_at(self) -> str: ...
+        @property
+        def paths(self) -> Sequence[str]: ...
+
+    class Corpus(Protocol):
+        """The memories as the ranking sees them. `size` and `average_length` are of the whole index."""
+
+        @property
+        def size(self) -> int: ...
+        @property
+        def average_length(self) -> float: ...
+
+        def document_frequency(self, terms: Sequence[str]) -> Mapping[str, int]:
+            """How many memories hold each term; a term that none holds may be left out."""
+
+        def matching(self, expression: str, limit: int) -> Sequence[tuple[int, float]]:
+            """The visible rows that match, best `bm25()` first, at most `limit`."""
+
+        def load(self, rowids: Sequence[int]) -> Sequence[Candidate]:
+            """These rows, in any order."""
 
 
 class Candidate(NamedTuple):
@@ -98,24 +117,6 @@ class Candidate(NamedTuple):
     stream: str
     length: int
     row: Row
-
-
-class Corpus(Protocol):
-    """The memories as the ranking sees them. `size` and `average_length` are of the whole index."""
-
-    @property
-    def size(self) -> int: ...
-    @property
-    def average_length(self) -> float: ...
-
-    def document_frequency(self, terms: Sequence[str]) -> Mapping[str, int]:
-        """How many memories hold each term; a term that none holds may be left out."""
-
-    def matching(self, expression: str, limit: int) -> Sequence[tuple[int, float]]:
-        """The visible rows that match, best `bm25()` first, at most `limit`."""
-
-    def load(self, rowids: Sequence[int]) -> Sequence[Candidate]:
-        """These rows, in any order."""
 
 
 class Context(NamedTuple):

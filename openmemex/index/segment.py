@@ -58,12 +58,34 @@ FUNCTION_CHARACTERS = frozenset(
 PARTICLES = frozenset("はがをにでとのもへ")
 FUNCTION_TOKENS = STOPWORDS | FUNCTION_CHARACTERS | PARTICLES | {GAP}
 
-_HAN = "\u2e80-\u2fd5\u3005-\u3007\u3021-\u3029\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
-_HIRAGANA = "\u3041-\u3096\u309d-\u309f"
-_KATAKANA = "\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff"
-_HANGUL = "\u1100-\u11ff\u3131-\u318e\ua960-\ua97c\uac00-\ud7fb"
-_UNSPACED = "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ece\u1000-\u103f\u1050-\u109f\u1780-\u17d3\uaa60-\uaa7f"
-_RUN = _HAN + _HIRAGANA + _KATAKANA + "\u3105-\u312f" + _HANGUL + _UNSPACED
+# Han, kana and bopomofo, hangul; then Thai, Lao, Burmese and Khmer letters.
+_RUN_RANGES = (
+    ("\u2e80", "\u2fd5"),
+    ("\u3005", "\u3007"),
+    ("\u3021", "\u3029"),
+    ("\u3041", "\u3096"),
+    ("\u309d", "\u309f"),
+    ("\u30a1", "\u30fa"),
+    ("\u30fc", "\u30ff"),
+    ("\u3105", "\u312f"),
+    ("\u3131", "\u318e"),
+    ("\u31f0", "\u31ff"),
+    ("\u3400", "\u4dbf"),
+    ("\u4e00", "\u9fff"),
+    ("\ua960", "\ua97c"),
+    ("\uac00", "\ud7fb"),
+    ("\uf900", "\ufaff"),
+    ("\U00020000", "\U0003ffff"),
+    ("\u1100", "\u11ff"),
+    ("\u0e01", "\u0e3a"),
+    ("\u0e40", "\u0e4e"),
+    ("\u0e81", "\u0ece"),
+    ("\u1000", "\u103f"),
+    ("\u1050", "\u109f"),
+    ("\u1780", "\u17d3"),
+)
+# Where the script changes, a word ends; each range by itself, because a set of many is slow to compile.
+_SCRIPTS = "([\u30a1-\u30ff\u31f0-\u31ff]+|[\uac00-\ud7fb]+|[\u0e01-\u109f]+|[\u1780-\u17d3]+)"
 # Marks that belong to the letter before them; without them a Hindi or an Arabic word would fall apart.
 _MARKS = (
     "\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf\u05c1\u05c2\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0903"
@@ -78,12 +100,12 @@ _INVISIBLE = "[\u00ad\u200c\u200d\u2060\ufe00-\ufe0f\ufeff]+"
 # only the groups of a number.
 _CHUNK = r"(?:(?<!\w)[.#])?{w}+(?:(?:_+|[-.'’]|(?<=[0-9]),(?=[0-9]{{3}}(?![0-9]))){w}+)*(?:\+\+|[#%](?!\w))?"
 _ASCII_CHUNK = re.compile(_CHUNK.format(w="[A-Za-z0-9]"))
-_JOINT = re.compile("(_+|[-.'’,])")
-_PARTS = re.compile("[0-9]+|[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_JOINT = "(_+|[-.'’,])"
+_PARTS = "[0-9]+|[A-Z]+(?![a-z])|[A-Z]?[a-z]+"
 # An object id of git, or the beginning of one; a word with a number has other letters too.
-_HASH = re.compile("(?=.*[0-9])(?=.*[a-f])[0-9a-f]{7,40}\\Z", re.IGNORECASE)
-_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)+")
-_TWO_WORDS = re.compile(r"\b([A-Za-z0-9]+)(?= ([A-Za-z0-9]+)\b)")
+_HASH = "(?i)(?=.*[0-9])(?=.*[a-f])[0-9a-f]{7,40}\\Z"
+_NUMBER = r"[0-9]+(?:\.[0-9]+)+"
+_TWO_WORDS = r"\b([A-Za-z0-9]+)(?= ([A-Za-z0-9]+)\b)"
 _CLITICS = frozenset(("s", "t", "re", "ve", "ll", "d", "m"))
 # Letters without a decomposition, as people spell them on a plain keyboard.
 _PLAIN = str.maketrans({"đ": "d", "ł": "l", "ø": "o", "æ": "ae", "œ": "oe", "ı": "i", "ð": "d", "þ": "th"})
@@ -215,28 +237,60 @@ def _field(text: str, gram: int) -> tuple[str, str, int]:
     return " ".join(atoms), " ".join(extras), count
 
 
-_any_stretch: re.Pattern[str] | None = None
-_section: re.Pattern[str] | None = None
+class _Scripts(NamedTuple):
+    """What is compiled at the first text that is not ASCII: it costs more than a search for ASCII may."""
+
+    run: re.Pattern[str]
+    plain: re.Pattern[str]
+    marked: re.Pattern[str]
+    change: re.Pattern[str]
+    alone: dict[int, str]
+
+
+_scripts: _Scripts | None = None
+
+
+def _of_scripts() -> _Scripts:
+    global _scripts  # noqa: PLW0603 - made once
+    if _scripts is None:
+        run = "".join(f"{low}-{high}" for low, high in _RUN_RANGES)
+        plain = r"[^\W_]"
+        _scripts = _Scripts(
+            re.compile(f"([{run}]+)"),
+            re.compile(_CHUNK.format(w=plain) + f"|[{_EMOJI}]"),
+            re.compile(_CHUNK.format(w=f"(?:{plain}|[{_MARKS}])") + f"|[{_EMOJI}]"),
+            re.compile(_SCRIPTS),
+            {ord(char): f"\0{char}\0" for char in FUNCTION_CHARACTERS | PARTICLES},
+        )
+    return _scripts
 
 
 def _stretches(text: str) -> list[str]:
     if text.isascii():
         return _ASCII_CHUNK.findall(text)
-    global _any_stretch  # noqa: PLW0603 - compiled at the first text that needs it
-    if _any_stretch is None:
-        word = f"(?:(?![{_RUN}])[^\\W_]|[{_MARKS}])"
-        _any_stretch = re.compile(f"[{_RUN}]+|{_CHUNK.format(w=word)}|[{_EMOJI}]")
-    return _any_stretch.findall(normal(text))
+    scripts = _of_scripts()
+    stretches: list[str] = []
+    for number, part in enumerate(scripts.run.split(normal(text))):
+        if number % 2:
+            stretches.append(part)
+        elif part.isascii():
+            stretches += _ASCII_CHUNK.findall(part)
+        elif re.search("[\u0300-\u1fff]", part):
+            stretches += scripts.marked.findall(part)
+        else:
+            stretches += scripts.plain.findall(part)
+    return stretches
 
 
 def _sections(run: str) -> list[str]:
-    global _section  # noqa: PLW0603 - compiled at the first text that needs it
-    if _section is None:
-        alone = "".join(sorted(FUNCTION_CHARACTERS | PARTICLES))
-        _section = re.compile(
-            f"[{_KATAKANA}]+|[{_HANGUL}]+|[{_UNSPACED}]+|[{alone}]|[^{alone}{_KATAKANA}{_HANGUL}{_UNSPACED}]+"
-        )
-    return _section.findall(run)
+    """`run` cut before and after each function character, and where the script changes."""
+    scripts = _of_scripts()
+    return [
+        section
+        for part in run.translate(scripts.alone).split("\0")
+        for section in (scripts.change.split(part) if len(part) > 1 else (part,))
+        if section
+    ]
 
 
 def _cut(stretch: str, gram: int) -> Piece:
@@ -245,17 +299,17 @@ def _cut(stretch: str, gram: int) -> Piece:
         return _cut_chunk(stretch)
     if _in_run(first):
         return _cut_run(stretch, gram)
-    if re.match(f"[{_EMOJI}]", first):
-        return Piece((stretch,), (), 1, False)
-    return _cut_chunk(stretch)
+    if first.isalnum():
+        return _cut_chunk(stretch)
+    return Piece((stretch,), (), 1, False)
 
 
 def _in_run(char: str) -> bool:
-    return re.match(f"[{_RUN}]", char) is not None
+    return any(low <= char <= high for low, high in _RUN_RANGES)
 
 
 def _is_unspaced(char: str) -> bool:
-    return re.match(f"[{_UNSPACED}]", char) is not None
+    return "\u0e00" <= char < "\u1100" or "\u1780" <= char < "\u1800"
 
 
 def _cut_run(run: str, gram: int) -> Piece:
@@ -283,7 +337,7 @@ def _cut_chunk(chunk: str) -> Piece:
     lead = chunk[0] if chunk[0] in ".#" else ""
     tail = "++" if chunk.endswith("++") else chunk[-1] if chunk[-1] in "#%" else ""
     core = chunk[len(lead) : len(chunk) - len(tail)]
-    split = _JOINT.split(core)
+    split = re.split(_JOINT, core)
     atoms: list[str] = []
     extras: list[str] = []
     names: list[list[str]] = [[]]  # the parts of the name between two dots
@@ -306,7 +360,7 @@ def _cut_chunk(chunk: str) -> Piece:
     if len(names) > 1:
         extras += [_whole(name) for name in names if len(name) > 1]
         if core.isascii():
-            extras += [number for number in _NUMBER.findall(core) if number != whole]
+            extras += [number for number in re.findall(_NUMBER, core) if number != whole]
     if sum(len(name) for name in names) > 1:
         extras.append(whole)
     elif tail:
@@ -325,9 +379,9 @@ def _parts(word: str) -> list[str]:
         return [word]
     if not word.isascii():
         return re.findall(r"\d+|\D+", word)
-    if _HASH.match(word):
+    if re.match(_HASH, word):
         return [word]
-    parts: list[str] = _PARTS.findall(word)
+    parts: list[str] = re.findall(_PARTS, word)
     return [word] if sum(part.isdigit() for part in parts) > 2 else parts
 
 
@@ -335,7 +389,7 @@ def joins(text: str) -> list[str]:
     """Each two words of `text` with one blank between, as one word: `git hub` may be written `GitHub`."""
     return [
         _whole([one, other])
-        for one, other in _TWO_WORDS.findall(text)
+        for one, other in re.findall(_TWO_WORDS, text)
         if one.lower() not in STOPWORDS and other.lower() not in STOPWORDS
     ]
 
