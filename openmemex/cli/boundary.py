@@ -73,7 +73,7 @@ def _report(error: Exception, argv: list[str]) -> int:
         import traceback
 
         write(sys.stderr, traceback.format_exc())
-    told = describe(error)
+    told = _without_secrets(describe(error))
     options = argv[: argv.index("--")] if "--" in argv else argv
     screen = Screen(json="--json" in options, plain="--plain" in options)
     if screen.json:
@@ -83,6 +83,14 @@ def _report(error: Exception, argv: list[str]) -> int:
     screen.note(told.message, kind="usage" if usage else "error")
     screen.note(told.hint or (_READ_HELP if usage else _ASK_DOCTOR))
     return told.exit_code
+
+
+def _without_secrets(error: OpenMemexError) -> OpenMemexError:
+    """The error with what was typed by mistake masked: a message may repeat a word of the command."""
+    from openmemex.trust.secrets import mask  # only an error pays for it
+
+    error.message, error.hint = mask(error.message).text, mask(error.hint).text
+    return error
 
 
 def error_json(error: OpenMemexError) -> dict[str, dict[str, str | int]]:

@@ -6,7 +6,6 @@ from it (`tests/test_startup.py` names what may be imported).
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 from typing import NoReturn
@@ -69,6 +68,8 @@ def _start_lightly() -> None:
         import _datetime
 
         sys.modules["datetime"] = _datetime
+    import gc
+
     gc.disable()
 
 

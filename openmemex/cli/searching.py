@@ -107,11 +107,18 @@ def run(call: SearchCall) -> int:
 def document(found: Found, explain: bool) -> dict[str, Any]:
     """What `search --json` prints; --explain adds the expression, what was hidden, and each hit's why."""
     shown: dict[str, Any] = {
-        "query": found.query,
+        "query": _masked(found.query),
         "hits": [{**hit_json(hit), "why": hit.why} if explain else hit_json(hit) for hit in found.hits],
         "total": found.total,
         "index": {"fresh": found.freshness.fresh, "places": found.freshness.places},
     }
     if explain:
-        shown |= {"expression": found.expression, "hidden": found.hidden}
+        shown |= {"expression": _masked(found.expression), "hidden": found.hidden}
     return shown
+
+
+def _masked(text: str) -> str:
+    """What was asked for, as it may be shown: a secret may have been pasted into the query."""
+    from openmemex.trust.secrets import mask  # only documents repeat the query
+
+    return mask(text).text

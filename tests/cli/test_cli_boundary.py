@@ -227,3 +227,29 @@ def test_what_asks_for_plain_output(environ, plain):
     assert Screen(environ=environ).plain is plain
     assert Screen(environ=environ, plain=True).plain
     assert Screen(environ=environ).style("x", "bold") == "x"
+
+
+@pytest.mark.parametrize("as_json", [(), ("--json",)])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("show", "{}"),
+        ("{}",),
+        ("add", "x", "--type", "{}"),
+        ("add", "x", "--scope", "{}"),
+        ("add", "x", "--expires", "{}"),
+        ("add", "x", "--{}"),
+        ("add", "--file", "/nowhere/{}"),
+        ("list", "--project", "/nowhere/{}"),
+        ("search", "{}"),
+        ("search", "--limit", "{}", "x"),
+        ("config", "set", "cjkTokenizer", "{}"),
+        ("config", "get", "{}"),
+    ],
+)
+def test_a_secret_typed_in_the_wrong_place_is_not_repeated(words, as_json, capfd, home):
+    token = "ghp_" + "mEmEx0TeSt1OnLy2NoTrEaL3kEy4aBcDe5Fg"
+    fast.main([word.replace("{}", token) for word in words] + list(as_json))
+    out, err = capfd.readouterr()
+    assert token[8:] not in out + err
+    assert out + err
