@@ -23,6 +23,7 @@ from openmemex.index.rows import (
     Filters,
     Freshness,
     Hit,
+    Judged,
     ListResult,
     Neighbour,
     Progress,
@@ -210,7 +211,7 @@ class MemoryIndex:
             )
             if not ranked.expression:
                 return SearchResult((), 0, "", {})
-            rows = corpus.rows([hit[0] for hit in ranked.hits])
+            rows = _rows(opened.connection, known, view, [hit[0] for hit in ranked.hits])
             hits = [
                 Hit(rows[content], score, LANE, _age_days(rows[content], now), why)
                 for content, score, why in ranked.hits
@@ -510,7 +511,7 @@ class _Corpus:
         self._connection = connection
         self._homes = homes
         self._view = view
-        self._loaded: dict[int, Row] = {}
+        self._counted: dict[str, int] = {}
         self.size, length = connection.execute("select rows, length from total").fetchone()
         self.average_length: float = length / self.size if self.size else 0.0
 
@@ -525,36 +526,53 @@ class _Corpus:
 
     def matching(self, expression: str, limit: int) -> list[tuple[int, float]]:
         """The visible contents that match, best first by FTS5's bm25 (smaller is better)."""
-        return self._connection.execute(
+        found = self._connection.execute(
             "select rowid, bm25(full_text) from full_text where full_text match ?"
             # Ordering by the function itself is a third faster than by the hidden column `rank`.
             f"{self._view.clause('full_text.rowid')} order by bm25(full_text) limit ?",
             (expression, limit),
         ).fetchall()
+        if len(found) < limit:
+            self._counted[expression] = len(found)
+        return found
 
     def load(self, rowids: Sequence[int]) -> list[ranking.Candidate]:
         """The candidates for these contents, in the same order."""
-        rows = self.rows(rowids)
         marks = ", ".join("?" * len(rowids))
-        streams = {
-            content: (stream, length)
-            for content, stream, length in self._connection.execute(
-                "select id, stream, length from stream cross join content using (id)"
-                f" where stream.id in ({marks})",
-                rowids,
+        own = self._personal(rowids, marks)
+        statuses = self._view.statuses
+        found: dict[int, ranking.Candidate] = {}
+        # A hundred are weighed for ten that are shown, so only what is weighed is fetched.
+        for content, stream, length, memory, scope, type_, status, *rest in self._connection.execute(
+            "select stream.id, stream, length, memory, scope, type, status, review_state, importance, source,"
+            " updated_at, paths from stream cross join content using (id)"
+            f" where stream.id in ({marks})",
+            rowids,
+        ):
+            state, importance, source, updated_at, paths = rest
+            status = statuses.get(content, status)
+            standing = "own" if content in own else "unreviewed"
+            fits = _split(paths)
+            judged = Judged(
+                memory, scope, type_, status, state, importance, source, updated_at, fits, standing
             )
-        }
-        return [ranking.Candidate(one, *streams[one], rows[one]) for one in rowids if one in rows]
+            found[content] = ranking.Candidate(content, stream, length, judged)
+        return [found[one] for one in rowids if one in found]
 
-    def rows(self, rowids: Sequence[int]) -> dict[int, Row]:
-        """The rows of these contents."""
-        missing = [one for one in rowids if one not in self._loaded]
-        if missing:
-            self._loaded.update(_rows(self._connection, self._homes, self._view, missing))
-        return self._loaded
+    def _personal(self, rowids: Sequence[int], marks: str) -> set[int]:
+        personal = [home for home, place in self._homes.places.items() if place.kind == "personal"]
+        if not personal:
+            return set()
+        listed = ", ".join(map(str, personal))
+        rows = self._connection.execute(
+            f"select content from place where content in ({marks}) and home in ({listed})", rowids
+        )
+        return {content for (content,) in rows}
 
     def count(self, expression: str) -> int:
         """How many visible contents match."""
+        if expression in self._counted:
+            return self._counted[expression]
         (count,) = self._connection.execute(
             f"select count(*) from full_text where full_text match ?{self._view.clause('full_text.rowid')}",
             (expression,),

@@ -91,6 +91,21 @@ class Row(NamedTuple):
     standing: str
 
 
+class Judged(NamedTuple):
+    """What ranking weighs of a memory beside its words; the values are those of its `Row`."""
+
+    id: str
+    scope: str
+    type: str
+    status: str
+    review_state: str
+    importance: str
+    source: str
+    updated_at: str
+    paths: tuple[str, ...]
+    standing: str
+
+
 class Hit(NamedTuple):
     """A row that a search found: its score, the lane that found it, its age, and why (`explain` only)."""
 
