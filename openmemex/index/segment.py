@@ -295,6 +295,10 @@ def _sections(run: str) -> list[str]:
 
 def _cut(stretch: str, gram: int) -> Piece:
     first = stretch[0]
+    if stretch.isascii() and stretch.isalpha() and _is_one_word(stretch):
+        # Most stretches are such words; `_cut_chunk` would say the same in three times the time.
+        atom = _atom(stretch)
+        return Piece((atom,), (), int(atom not in STOPWORDS), False)
     if first < "\u0e00":
         return _cut_chunk(stretch)
     if _in_run(first):
@@ -302,6 +306,11 @@ def _cut(stretch: str, gram: int) -> Piece:
     if first.isalnum():
         return _cut_chunk(stretch)
     return Piece((stretch,), (), 1, False)
+
+
+def _is_one_word(letters: str) -> bool:
+    """Whether the case of `letters` joins nothing: not camelCase."""
+    return letters.islower() or letters.istitle() or letters.isupper()
 
 
 def _in_run(char: str) -> bool:
@@ -373,7 +382,7 @@ def _cut_chunk(chunk: str) -> Piece:
 
 def _parts(word: str) -> list[str]:
     """The parts of one word: camelCase and letters from digits, but a hash or a key is left whole."""
-    if word.isalpha() and (word.islower() or word.istitle() or word.isupper()):
+    if word.isalpha() and _is_one_word(word):
         return [word]
     if len(word) > 40:
         return [word]
