@@ -13,7 +13,7 @@ import os
 import re
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from openmemex.errors import IndexBusy, OpenMemexError
@@ -40,6 +40,7 @@ MOST_VIEWS = 8
 MOST_REMEMBERED = 500
 LOOKS = 4
 NEIGHBOUR_TERMS = 32
+MOST_PARAMETERS = 900
 SEPARATOR = "\x1f"
 _COLUMNS = (
     "id, memory, scope, scope_key, type, role, status, review_state, importance, tags, aliases, source,"
@@ -538,15 +539,14 @@ class _Corpus:
 
     def load(self, rowids: Sequence[int]) -> list[ranking.Candidate]:
         """The candidates for these contents, in the same order."""
-        marks = ", ".join("?" * len(rowids))
-        own = self._personal(rowids, marks)
+        own = self._personal(rowids)
         statuses = self._view.statuses
         found: dict[int, ranking.Candidate] = {}
         # A hundred are weighed for ten that are shown, so only what is weighed is fetched.
-        for content, stream, length, memory, scope, type_, status, *rest in self._connection.execute(
+        for content, stream, length, memory, scope, type_, status, *rest in _each(
+            self._connection,
             "select stream.id, stream, length, memory, scope, type, status, review_state, importance, source,"
-            " updated_at, paths from stream cross join content using (id)"
-            f" where stream.id in ({marks})",
+            " updated_at, paths from stream cross join content using (id) where stream.id in",
             rowids,
         ):
             state, importance, source, updated_at, paths = rest
@@ -559,15 +559,13 @@ class _Corpus:
             found[content] = ranking.Candidate(content, stream, length, judged)
         return [found[one] for one in rowids if one in found]
 
-    def _personal(self, rowids: Sequence[int], marks: str) -> set[int]:
+    def _personal(self, rowids: Sequence[int]) -> set[int]:
         personal = [home for home, place in self._homes.places.items() if place.kind == "personal"]
         if not personal:
             return set()
         listed = ", ".join(map(str, personal))
-        rows = self._connection.execute(
-            f"select content from place where content in ({marks}) and home in ({listed})", rowids
-        )
-        return {content for (content,) in rows}
+        statement = f"select content from place where home in ({listed}) and content in"
+        return {content for (content,) in _each(self._connection, statement, rowids)}
 
     def count(self, expression: str) -> int:
         """How many visible contents match."""
@@ -667,24 +665,32 @@ def _rows(
     connection: sqlite3.Connection, homes: visibility.Homes, view: visibility.View, contents: Sequence[int]
 ) -> dict[int, Row]:
     """Content → row, for those of `contents` that lie in `homes`."""
-    marks = ", ".join("?" * len(contents))
     rank = {home: position for position, home in enumerate(homes.ids)}
     best: dict[int, int] = {}
-    for content, home in connection.execute(
-        f"select content, home from place where content in ({marks}) and home in ({homes.listed})", contents
-    ):
+    statement = f"select content, home from place where home in ({homes.listed}) and content in"
+    for content, home in _each(connection, statement, contents):
         if content not in best or rank[home] < rank[best[content]]:
             best[content] = home
     shelves = {home: _shelf(homes.places[home]) for home in set(best.values())}
     found: dict[int, Row] = {}
-    for content, *values in connection.execute(
-        f"select {_COLUMNS} from content where id in ({marks})", contents
-    ):
+    for content, *values in _each(connection, f"select {_COLUMNS} from content where id in", contents):
         if content in best:
             found[content] = _row(
                 values, shelves[best[content]], view.statuses.get(content), view.successors.get(content)
             )
     return found
+
+
+def _each(
+    connection: sqlite3.Connection, statement: str, contents: Sequence[int]
+) -> Iterator[tuple[Any, ...]]:
+    """The rows of `statement` (it ends with `in`) for these contents.
+
+    In parts, because older versions of SQLite take 999 parameters at most.
+    """
+    for start in range(0, len(contents), MOST_PARAMETERS):
+        part = contents[start : start + MOST_PARAMETERS]
+        yield from connection.execute(f"{statement} ({', '.join('?' * len(part))})", part)
 
 
 class _Shelf(NamedTuple):
