@@ -24,11 +24,12 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from openmemex.index.memory_index import MemoryIndex  # noqa: E402
+from openmemex.index.rows import Filters  # noqa: E402
 from openmemex.memory import frontmatter  # noqa: E402
 from openmemex.memory.ids import new_id  # noqa: E402
 from openmemex.memory.model import Memory, now_text, parse_time  # noqa: E402
-from openmemex.store.homes import Home, outbox_home  # noqa: E402
+from openmemex.operations.search import search  # noqa: E402
+from openmemex.workspace import Workspace  # noqa: E402
 
 LIMIT = 10
 
@@ -44,53 +45,86 @@ def conversation(row_id: str) -> str:
     return row_id.partition("/")[0]
 
 
-def write(corpus: list[dict[str, Any]], data: Path, *, apart: bool) -> tuple[dict[str, Home], dict[str, str]]:
-    """Write the memory files: conversation → its home ("" alone unless `apart`), memory id → corpus id."""
-    homes: dict[str, Home] = {}
-    names: dict[str, str] = {}
-    start = int(time.time() * 1000) - len(corpus)
-    for number, row in enumerate(corpus):
-        key = conversation(row["id"]) if apart else ""
-        if key not in homes:
-            homes[key] = outbox_home(str(data), f"project__set__{len(homes):012x}")
-            Path(homes[key].folder).mkdir(parents=True)
-        moment = parse_time(row.get("created_at"))
-        created = now_text(moment)
-        memory = Memory(
-            id=new_id(start + number),
-            body=row["text"] + "\n",
-            scope=homes[key].scope,
-            scope_key=homes[key].scope_key,
-            visibility="internal",
-            tags=tuple(row.get("tags") or ()),
-            aliases=tuple(row.get("aliases") or ()),
-            created_at=created,
-            updated_at=created,
-        )
-        Path(homes[key].path_of(memory.id)).write_bytes(frontmatter.render(memory))
-        names[memory.id] = row["id"]
-    return homes, names
+class Places:
+    """The memories of a set as one person has them: each conversation a project of its own, or all in one."""
+
+    def __init__(self, folder: Path, *, apart: bool) -> None:
+        self.folder = folder
+        self.apart = apart
+        self.names: dict[str, str] = {}
+        self._workspaces: dict[str, Workspace] = {}
+        self._environ = {
+            "HOME": str(folder / "home"),
+            "OPEN_MEMEX_HOME": str(folder / "data"),
+            "OPEN_MEMEX_CONFIG": str(folder / "config.jsonc"),
+        }
+
+    def known(self, row_id: str) -> Workspace | None:
+        """Where the memories lie that a query with this id may find."""
+        return self._workspaces.get(self._key(row_id))
+
+    def place(self, row_id: str) -> Workspace:
+        """Where the memory with this id belongs."""
+        key = self._key(row_id)
+        if key not in self._workspaces:
+            project = self.folder / "projects" / str(len(self._workspaces))
+            project.mkdir(parents=True)
+            self._workspaces[key] = Workspace.open(project=str(project), environ=self._environ)
+        return self._workspaces[key]
+
+    def every(self) -> list[Workspace]:
+        """All of them."""
+        return list(self._workspaces.values())
+
+    def _key(self, row_id: str) -> str:
+        return conversation(row_id) if self.apart else ""
+
+    def write(self, corpus: list[dict[str, Any]]) -> None:
+        """Write the memory files, as drafts of their projects."""
+        start = int(time.time() * 1000) - len(corpus)
+        for number, row in enumerate(corpus):
+            home = self.place(row["id"]).outbox_home()
+            created = now_text(parse_time(row.get("created_at")))
+            memory = Memory(
+                id=new_id(start + number),
+                body=row["text"] + "\n",
+                scope=home.scope,
+                scope_key=home.scope_key,
+                visibility="internal",
+                tags=tuple(row.get("tags") or ()),
+                aliases=tuple(row.get("aliases") or ()),
+                created_at=created,
+                updated_at=created,
+            )
+            path = Path(home.path_of(memory.id))
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(frontmatter.render(memory))
+            self.names[memory.id] = row["id"]
 
 
 def search_all(
-    corpus: list[dict[str, Any]], queries: list[dict[str, Any]], data: Path, *, apart: bool
+    corpus: list[dict[str, Any]], queries: list[dict[str, Any]], folder: Path, *, apart: bool
 ) -> dict[str, list[str]]:
-    """The run of `queries` over `corpus`; what it costs is printed."""
-    homes, names = write(corpus, data, apart=apart)
-    index = MemoryIndex.open(str(data / "index.db"))
+    """The run of `queries` over `corpus`; what it costs is printed. Each search reconciles first."""
+    places = Places(folder, apart=apart)
+    places.write(corpus)
     before = time.process_time()
-    freshness = index.reconcile(list(homes.values()))
+    added = sum(workspace.reconcile().added for workspace in places.every())
     spent = time.process_time() - before
-    print(f"{freshness.added} of {len(corpus)} memories indexed, {len(corpus) / spent:,.0f} per CPU second")
+    print(f"{added} of {len(corpus)} memories indexed, {len(corpus) / spent:,.0f} per CPU second")
     run: dict[str, list[str]] = {}
     costs: list[float] = []
     for query in queries:
-        home = homes.get(conversation(query["id"]) if apart else "")
+        workspace = places.known(query["id"])
         before = time.process_time()
-        hits = index.search(query["text"], [home], limit=LIMIT).hits if home else ()
+        if workspace is None or not query["text"].strip():
+            run[query["id"]] = []
+            continue
+        found = search(workspace, query["text"], filters=Filters(), limit=LIMIT)
         costs.append(time.process_time() - before)
-        run[query["id"]] = [names[hit.row.id] for hit in hits]
-    index.close()
+        run[query["id"]] = [places.names[hit.row.id] for hit in found.hits]
+    for workspace in places.every():
+        workspace.close()
     costs.sort()
     middle, late = costs[len(costs) // 2], costs[int(len(costs) * 0.95)]
     print(f"{len(queries)} searches: CPU p50 {middle * 1000:.2f} ms, p95 {late * 1000:.2f} ms")
