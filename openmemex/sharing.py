@@ -14,11 +14,11 @@ from openmemex.errors import DecisionNeeded, NotFound, OpenMemexError, Refused
 from openmemex.index.rows import Row
 from openmemex.memory import frontmatter
 from openmemex.memory.ids import normal_id_part
-from openmemex.memory.model import now_text
+from openmemex.memory.model import Memory, now_text
 from openmemex.selecting import copies
 from openmemex.store import files, homes
 from openmemex.workspace import Workspace
-from openmemex.writing import history_with, open_copy, superseded_changes, writer
+from openmemex.writing import chains, history_with, open_copy, superseded_changes, writer
 
 
 @dataclass
@@ -178,17 +178,38 @@ class Plan:
         if document is None:
             return None
         old = document.memory
-        if old.superseded_by not in (None, step.memory_id):
+        raw = document.raw
+        if old.superseded_by == step.memory_id and old.status == "superseded":
+            if file is None or path not in self._changed:
+                return None
+        elif step.outbox is None:
+            # A change to a shared memory is that change alone. Only a replacement that is shared now, or
+            # whose sharing was interrupted, marks what it replaces: a half pair may be meant otherwise.
+            return None
+        else:
+            self._check_only_successor(old, path, step.memory_id)
+            raw = frontmatter.rewrite(document, superseded_changes(step.memory_id, self._at))
+        return Step(old_id, path, raw, f"replaced by {step.memory_id}", before=file, replaced=True)
+
+    def _check_only_successor(self, old: Memory, path: str, new_id: str) -> None:
+        if old.superseded_by not in (None, new_id, old.id):
             raise DecisionNeeded(
-                f"{path} is already replaced by {old.superseded_by}, not by {step.memory_id}",
+                f"{path} is already replaced by {old.superseded_by}, not by {new_id}",
                 f"replace that one instead: open-memex supersede {old.superseded_by} TEXT",
             )
-        raw = document.raw
-        if old.superseded_by is None or old.status != "superseded":
-            raw = frontmatter.rewrite(document, superseded_changes(step.memory_id, self._at))
-        elif file is None or path not in self._changed:
-            return None
-        return Step(old_id, path, raw, f"replaced by {step.memory_id}", before=file, replaced=True)
+        known = chains(self._ws, "project")
+        loop = known.loop(old.id)
+        if loop:
+            raise DecisionNeeded(
+                f"these memories replace each other in a loop: {', '.join(loop)}",
+                f"take `supersedes` out of {path} or of {new_id}.md by hand, then try again",
+            )
+        others = [one for one in known.successors(old.id) if one != new_id]
+        if others:
+            raise DecisionNeeded(
+                f"{path} is already replaced by {', '.join(others)}, not only by {new_id}",
+                f"keep one of them: open-memex forget {new_id}, or forget {others[0]}",
+            )
 
 
 def _stem(path: str) -> str:

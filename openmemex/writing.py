@@ -14,8 +14,8 @@ from typing import Any
 from openmemex import faults
 from openmemex.errors import NotFound, OpenMemexError, Refused
 from openmemex.index import segment
-from openmemex.index.rows import Row
-from openmemex.memory import frontmatter
+from openmemex.index.rows import Filters, Row
+from openmemex.memory import frontmatter, lifecycle
 from openmemex.memory.ids import new_id
 from openmemex.memory.model import HistoryEntry, Memory, now_text
 from openmemex.results import Notice
@@ -80,6 +80,21 @@ def lock_key(ws: Workspace, scope: str) -> str:
 def scope_homes(ws: Workspace, scope: str) -> list[homes.Home]:
     """The homes of here that hold memories of `scope`: the places where the same text may already be."""
     return [home for home in ws.homes() if (home.kind == "personal") == (scope == "personal")]
+
+
+def chains(ws: Workspace, scope: str) -> lifecycle.Chains:
+    """Who replaces whom among the memories of `scope` here. Rejected and retracted ones replace nothing.
+
+    Call it after a reconcile.
+    """
+    listed = ws.index.list(scope_homes(ws, scope), Filters(all=True), 10_000_000)
+    return lifecycle.Chains(
+        {
+            row.id: lifecycle.Pointers(row.supersedes, row.superseded_by, row.status)
+            for row in listed.rows
+            if row.review_state != "rejected" and row.status != "retracted"
+        }
+    )
 
 
 @contextmanager

@@ -147,6 +147,12 @@ class Chains:
             known[passed] = result
         return result
 
+    def loop(self, memory_id: str) -> tuple[str, ...]:
+        """The memories that replace each other in a loop with this one, itself included; () when it is in
+        none.
+        """
+        return next((loop for loop in self._loops if memory_id in loop), ())
+
     def heads(self, memory_id: str) -> tuple[str, ...]:
         """Every end of the chain that can be reached from this memory: one, or several after a fork.
 

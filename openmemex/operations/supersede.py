@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from openmemex import faults
-from openmemex.errors import Refused
+from openmemex.errors import DecisionNeeded, Refused
+from openmemex.index.rows import Row
 from openmemex.memory.model import Memory, now_text
 from openmemex.results import Notice, Written
 from openmemex.selecting import select
@@ -13,6 +14,7 @@ from openmemex.store import files
 from openmemex.trust import admission
 from openmemex.workspace import Workspace
 from openmemex.writing import (
+    chains,
     history_with,
     judged,
     late_index,
@@ -34,7 +36,8 @@ def supersede(ws: Workspace, ref: str, draft: admission.Draft) -> Written:
     repository is left alone until `submit` commits both halves together; the new one waits in the outbox
     and counts at once here. Where the old one had entered review, the new one starts at `proposed`.
 
-    Raises as `select`; Refused for a memory that is already replaced or was retracted.
+    Raises as `select`; Refused for a memory that is already replaced or was retracted; DecisionNeeded for one
+    that several others replace.
     """
     ws.reconcile()
     row = select(ws, ref)
@@ -42,7 +45,7 @@ def supersede(ws: Workspace, ref: str, draft: admission.Draft) -> Written:
         row = select(ws, row.id)
         copy = open_copy(ws, row)
         old = copy.document.memory
-        _check(old, row.superseded_by)
+        _check(ws, old, row)
         screened = admission.screen(
             _carried(draft, old, row.scope), capture_aliases=ws.settings.capture_aliases, stored=old
         )
@@ -73,15 +76,30 @@ def supersede(ws: Workspace, ref: str, draft: admission.Draft) -> Written:
     return Written(new.id, "superseded", here.shown(file.path), tuple(notices))
 
 
-def _check(old: Memory, replaced_by: str | None) -> None:
-    if old.superseded_by or replaced_by:
-        newest = old.superseded_by or replaced_by
+def _check(ws: Workspace, old: Memory, row: Row) -> None:
+    if old.status == "retracted":
+        raise Refused(f"{old.id} was retracted", "save the text as a new memory: open-memex add TEXT")
+    known = chains(ws, row.scope)
+    following = known.successors(old.id)
+    by_hand = f"take `superseded_by` out of {row.rel_path} by hand, then try again"
+    if old.id in known.loop(old.id):
+        others = ", ".join(one for one in known.loop(old.id) if one != old.id)
+        raise Refused(f"{old.id} is in a loop: it and {others} replace each other", by_hand)
+    if len(following) > 1:
+        raise DecisionNeeded(
+            f"{old.id} is already replaced by several memories: {', '.join(following)}",
+            f"replace one of those instead: open-memex supersede {following[0]} TEXT",
+        )
+    if following:
+        newest = known.newest(old.id) or following[0]
         raise Refused(
             f"{old.id} is already replaced by {newest}",
             f"replace that one: open-memex supersede {newest} TEXT",
         )
-    if old.status == "retracted":
-        raise Refused(f"{old.id} was retracted", "save the text as a new memory: open-memex add TEXT")
+    if old.superseded_by not in (None, old.id):
+        raise Refused(
+            f"{old.id} says that {old.superseded_by} replaces it, which does not count here", by_hand
+        )
 
 
 def _carried(draft: admission.Draft, old: Memory, scope: str) -> admission.Draft:
