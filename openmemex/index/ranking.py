@@ -285,6 +285,7 @@ class _Scorer:
         counts: dict[str, float] = {}
         neighbours: dict[tuple[str, str], float] = {}
         hits: list[tuple[int, str]] = []
+        anywhere: set[str] = set()  # tags and extras have no place in the text, so they are near to all of it
         for tokens, weight in ((body, 1.0), (labels, LABEL_WEIGHT)):
             if forms:
                 tokens = [forms.get(token, token) for token in tokens]
@@ -298,6 +299,8 @@ class _Scorer:
                 before, last = at, token
             if weight == 1.0:
                 hits = found
+            else:
+                anywhere = {token for _, token in found}
         aside: dict[str, float] = {}
         for token in extras:
             if token in self._aside:
@@ -305,6 +308,7 @@ class _Scorer:
             elif token in weights or token in forms:
                 token = forms.get(token, token)
                 counts[token] = counts.get(token, 0.0) + 1.0
+                anywhere.add(token)
         if not counts:
             return 0.0
         distinct = len(set(body).union(labels).difference(FUNCTION_TOKENS))
@@ -321,7 +325,9 @@ class _Scorer:
         for (one, other), count in neighbours.items():
             share = RUN_PAIR_WEIGHT if is_run_token(one) and is_run_token(other) else PAIR_WEIGHT
             adjacency += share * min(weights[one], weights[other]) * count * (K1 + 1.0) / (count + norm)
-        stretch = STRETCH_WEIGHT * _best_stretch(hits, weights)
+        stretch = sum(weights[token] for token in anywhere)
+        stretch += _best_stretch([hit for hit in hits if hit[1] not in anywhere], weights)
+        stretch *= STRETCH_WEIGHT
         if parts is not None:
             parts["(characters)"] = characters / self._most
             parts["(neighbours)"] = adjacency / self._most
