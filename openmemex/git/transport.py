@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from openmemex.errors import Refused
@@ -82,6 +82,8 @@ def pull(repository: Repository, folder: str = "", *, progress: Progress | None 
                 "`git pull --no-rebase`.",
             )
     if behind:
+        if before is not None:
+            _check_own_deletions(repository, before, target)
         _fast_forward(repository, branch, target)
     step("Fast-forwarding", 2, 2)
     after = light.read_ref(repository.site, f"refs/heads/{branch}") or target
@@ -235,6 +237,27 @@ def _check_not_moved_back(
     )
 
 
+def _check_own_deletions(repository: Repository, before: str, target: str) -> None:
+    """Refuse where a file that was deleted here, uncommitted, would come back changed (git lets it)."""
+    here = repository.git.run("diff-files", "-z", "--name-only", "--diff-filter=D").fields
+    if not here:
+        return
+    there = repository.git.run(
+        *("diff-tree", "-r", "-z", "--no-renames", "--name-only", "--diff-filter=d", before, target)
+    ).fields
+    both = sorted(set(here) & set(there))
+    if both:
+        raise Refused(
+            f"You deleted {_listed(both)}, and the pull would bring it back changed",
+            "Nothing was changed. Commit the deletion (memories: `open-memex submit`) or take it back "
+            "(`git restore FILE`), then pull again.",
+        )
+
+
+def _listed(paths: Sequence[str]) -> str:
+    return ", ".join(paths[:5]) + (f" and {len(paths) - 5} more" if len(paths) > 5 else "")
+
+
 def _fast_forward(repository: Repository, branch: str, target: str) -> None:
     """`git merge --ff-only`: it keeps every local change, or refuses before anything moves."""
     staging.wait_for_lock(repository.git)
@@ -257,11 +280,8 @@ def _fast_forward(repository: Repository, branch: str, target: str) -> None:
         return
     in_the_way = [line.strip() for line in done.err.splitlines() if line.startswith("\t")]
     if in_the_way:
-        shown = ", ".join(in_the_way[:5]) + (
-            f" and {len(in_the_way) - 5} more" if len(in_the_way) > 5 else ""
-        )
         raise Refused(
-            f"Your own changes to {shown} are in the way of the pull",
+            f"Your own changes to {_listed(in_the_way)} are in the way of the pull",
             "Nothing was changed. Commit them (memories: `open-memex submit`) or put them aside "
             "(`git stash`), then pull again.",
         )

@@ -123,6 +123,37 @@ def test_own_changes_in_the_way_stop_it(git, pair, state):
     assert (ours / A).read_text() == "my edit\n"
 
 
+@pytest.mark.parametrize("staged", [False, True])
+def test_an_own_deletion_is_not_undone_by_a_pull(git, pair, staged):
+    theirs, ours = pair
+    remember(theirs, A, "one\n")
+    git("push", "-q", cwd=theirs)
+    provider(ours).pull()
+    remember(theirs, A, "two\n")
+    git("push", "-q", cwd=theirs)
+    if staged:
+        git("rm", "-q", A, cwd=ours)
+    else:
+        (ours / A).unlink()
+    refusal = refused(git, ours)
+    assert A in refusal.message
+    assert not (ours / A).exists()
+
+
+def test_a_deletion_that_both_sides_made_is_none_in_the_way(git, pair):
+    theirs, ours = pair
+    remember(theirs, A, "one\n")
+    git("push", "-q", cwd=theirs)
+    provider(ours).pull()
+    git("rm", "-q", A, cwd=theirs)
+    git("commit", "-q", "-m", "gone", cwd=theirs)
+    git("push", "-q", cwd=theirs)
+    (ours / A).unlink()
+    (ours / "app.txt").unlink()
+    assert provider(ours).pull(FOLDER).changes == (("D", A),)
+    assert git("status", "--porcelain", cwd=ours).split() == ["D", "app.txt"]
+
+
 def test_diverged_branches_are_counted_and_left_alone(git, pair):
     theirs, ours = pair
     remember(theirs, A, "theirs\n")
