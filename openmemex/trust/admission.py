@@ -402,7 +402,12 @@ class _Cleaner:
 
 # --- private parts ---
 
-_TAG = re.compile(r"[<＜]\s*([/／]?)\s*private(?:[\s/／][^<>＜＞]*)?[>＞]", re.IGNORECASE | re.ASCII)
+# An opening tag that lacks its own end (`<private secret</private>`) opens all the same, where no blank makes
+# it a comparison (`cost < private cloud`); a closing one must be whole.
+_TAG = re.compile(
+    r"[<＜]\s*([/／]?)\s*private(?:[\s/／][^<>＜＞]*)?[>＞]|[<＜]private(?=[\s/／<＜]|\Z)",
+    re.IGNORECASE | re.ASCII,
+)
 
 
 def redact(text: str) -> tuple[str, int, bool]:

@@ -299,7 +299,13 @@ def test_a_json_web_token_is_masked_with_its_signature():
         (f"a </private> b <private>{PW}", "a  b [REDACTED]"),
         (f"a <private>{PW}</private></private> b", "a [REDACTED] b"),
         (f"a <private/>{PW}", "a [REDACTED]"),
+        (f"a <private {PW}</private> tail", "a [REDACTED] tail"),
+        (f"a <private/{PW}</private> tail", "a [REDACTED] tail"),
+        (f"a <private\n{PW}", "a [REDACTED]"),
+        (f"a <PRIVATE<b>{PW}</b></private> tail", "a [REDACTED] tail"),
+        (f"a <private>{PW}</private {PW}", "a [REDACTED]"),
         ("private <privately> </privateer>", "private <privately> </privateer>"),
+        ("it costs < private clouds do", "it costs < private clouds do"),
     ],
 )
 def test_private_parts_are_left_out(text, left):
