@@ -42,6 +42,8 @@ LOOKS = 4
 NEIGHBOUR_TERMS = 32
 MOST_PARAMETERS = 900
 SEPARATOR = "\x1f"
+IMPATIENT_SECONDS = 10.0
+SHORT_WAIT = 0.05
 _COLUMNS = (
     "id, memory, scope, scope_key, type, role, status, review_state, importance, tags, aliases, source,"
     " created_at, updated_at, expires_at, valid_until, supersedes, superseded_by, project_name, paths,"
@@ -66,6 +68,8 @@ class MemoryIndex:
         self._views: dict[tuple[Any, ...], visibility.View] = {}
         self._views_made = 0
         self._written = 0
+        self._impatient_until = 0.0
+        self._timeout = -1
         self.warning = ""
 
     @classmethod
@@ -160,6 +164,7 @@ class MemoryIndex:
             except sqlite3.OperationalError as error:
                 if schema.trouble(error) not in ("busy", "full"):
                     raise
+                self._lose_patience()
                 if schema.trouble(error) == "full":
                     self.warning = f"the memory index at {opened.path} can't grow: the disk is full"
                 fresh = False
@@ -364,7 +369,7 @@ class MemoryIndex:
                     (MOST_REMEMBERED,),
                 )
             finally:
-                connection.execute(f"pragma busy_timeout = {int(schema.BUSY_SECONDS * 1000)}")
+                self._timeout = -1
 
         try:
             self._guarded(write)
@@ -410,7 +415,9 @@ class MemoryIndex:
                 os.environ,
                 elsewhere=self._elsewhere,
                 full_text=self._full_text,
+                patience=self._patience(),
             )
+            self._timeout = -1
             self._rebuilt = self._rebuilt or self._opened.rebuilt
             self.warning = self._opened.warning or self.warning
         return self._opened
@@ -423,6 +430,7 @@ class MemoryIndex:
         for attempt in range(3):
             try:
                 opened = self._ready()
+                self._set_timeout(opened)
                 if not snapshot:
                     return action(opened)
                 opened.connection.execute("begin")
@@ -438,10 +446,26 @@ class MemoryIndex:
                     self._unsaid = self.reconcile(*self._last).rebuilt
         raise AssertionError("the last attempt raises")  # pragma: no cover
 
+    def _patience(self) -> float:
+        """How many seconds to wait for another process: once it was too long, the rest of a command is not
+        kept waiting as well.
+        """
+        return SHORT_WAIT if time.monotonic() < self._impatient_until else schema.BUSY_SECONDS
+
+    def _lose_patience(self) -> None:
+        self._impatient_until = time.monotonic() + IMPATIENT_SECONDS
+
+    def _set_timeout(self, opened: schema.Opened) -> None:
+        timeout = int(self._patience() * 1000)
+        if timeout != self._timeout:
+            opened.connection.execute(f"pragma busy_timeout = {timeout}")
+            self._timeout = timeout
+
     def _mend(self, error: Exception, *, last: bool) -> None:
         """Make the next attempt worth while, or raise what stands in the way."""
         kind = schema.trouble(error)
         if kind == "busy":
+            self._lose_patience()
             raise IndexBusy(
                 f"another process holds the memory index {self._asked_path}", "try again in a moment"
             ) from error

@@ -68,7 +68,7 @@ create index place_content on place (content, home) where content is not null;
 create index place_unread on place (home) where reason is not null;
 insert into total values (1, 0, 0);
 """
-# Contentless: the text is in `stream`, where phrases are looked up when ranking. segment says which detail it needs.
+# Contentless: phrases are looked up in `stream` when ranking. `segment` says which detail it needs.
 _FULL_TEXT = """
 create virtual table full_text using fts5 (stream, {options});
 create virtual table vocabulary using fts5vocab (full_text, row);
@@ -163,15 +163,23 @@ def trouble(error: Exception) -> str:
 
 
 def open_index(
-    path: str, cjk: str, environ: Mapping[str, str], *, elsewhere: str = "", full_text: bool = True
+    path: str,
+    cjk: str,
+    environ: Mapping[str, str],
+    *,
+    elsewhere: str = "",
+    full_text: bool = True,
+    patience: float | None = None,
 ) -> Opened:
     """The index at `path`, made or made anew where needed.
 
     `elsewhere` is why `path` itself can't be used ("" when it may be); `full_text` False says that there is
-    no FTS5. Falls back as the module says, at last to memory. Raises sqlite3.Error only for a bug or an index
-    that another process holds for longer than the limit.
+    no FTS5; `patience` is how many seconds to wait for another process (BUSY_SECONDS). Falls back as the
+    module says, at last to memory. Raises sqlite3.Error only for a bug or an index that another process holds
+    for longer.
     """
     rules = current_rules(cjk)
+    wait = BUSY_SECONDS if patience is None else patience
     cause = elsewhere
     for candidate in _candidates(path, environ, skip_first=bool(elsewhere)):
         for _ in range(3):
@@ -179,7 +187,7 @@ def open_index(
                 f"the memory index can't be kept at {path} ({cause}): using {candidate}" if cause else ""
             )
             try:
-                return _open(candidate, rules, full_text, warning)
+                return _open(candidate, rules, full_text, warning, wait)
             except (sqlite3.Error, OSError, Damaged) as error:
                 kind = trouble(error)
                 if kind == "no fts5" and full_text:
@@ -206,13 +214,13 @@ def _candidates(path: str, environ: Mapping[str, str], *, skip_first: bool) -> I
     yield ":memory:"
 
 
-def _open(path: str, rules: Rules, full_text: bool, warning: str) -> Opened:
+def _open(path: str, rules: Rules, full_text: bool, warning: str, wait: float) -> Opened:
     rebuilt = ""
     if not full_text:
         path = _beside(path, "plain")
         warning = warning or "this Python's SQLite has no FTS5: searching is slower and ranks plainly"
     for _ in range(4):
-        connection = _connect(path)
+        connection = _connect(path, wait)
         identity = _identity(path)
         try:
             # A lost cache costs a rebuild: a power cut may take the last transactions, but not tear the file.
@@ -222,14 +230,16 @@ def _open(path: str, rules: Rules, full_text: bool, warning: str) -> Opened:
             connection.execute("pragma secure_delete = on")
             stored = _stored_rules(connection)
             if stored == rules:
-                return Opened(connection, path, full_text, rebuilt, warning, identity, rules)
+                (mode,) = connection.execute("pragma journal_mode").fetchone()
+                journal = "" if mode in ("wal", "memory") else _choose_journal(connection, wait)
+                return Opened(connection, path, full_text, rebuilt, warning or journal, identity, rules)
             if stored is not None and stored.newer_than(rules):
                 connection.close()
                 path = _beside(path, "-".join(str(part) for part in rules))
                 continue
             if stored is not None:
                 rebuilt = rebuilt or "its rules changed"
-            journal = _choose_journal(connection)
+            journal = _choose_journal(connection, wait)
             make_tables(connection, rules, full_text)
             return Opened(connection, path, full_text, rebuilt, warning or journal, identity, rules)
         except (sqlite3.Error, Damaged) as error:
@@ -244,10 +254,10 @@ def _open(path: str, rules: Rules, full_text: bool, warning: str) -> Opened:
     raise sqlite3.OperationalError(f"{path} is damaged again and again")
 
 
-def _connect(path: str) -> sqlite3.Connection:
+def _connect(path: str, wait: float) -> sqlite3.Connection:
     if path != ":memory:":
         _make_private_file(path)
-    return sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+    return sqlite3.connect(path, timeout=wait, isolation_level=None, check_same_thread=False)
 
 
 def _make_private_file(path: str) -> None:
@@ -298,12 +308,12 @@ def check_rules(connection: sqlite3.Connection, rules: Rules) -> None:
         raise Replaced
 
 
-def _choose_journal(connection: sqlite3.Connection) -> str:
+def _choose_journal(connection: sqlite3.Connection, wait: float) -> str:
     """Turn on the write-ahead log, under which readers never wait; the warning when that can't be had.
 
     Network drives and some mounts can't: SQLite's usual journal does then, and readers may have to wait.
     """
-    end = time.monotonic() + BUSY_SECONDS
+    end = time.monotonic() + wait
     while True:
         try:
             (mode,) = connection.execute("pragma journal_mode = wal").fetchone()

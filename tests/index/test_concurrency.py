@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from openmemex.errors import IndexBusy
 from openmemex.index import schema
 
 from .conftest import Folder, Reader
@@ -260,3 +261,39 @@ def test_an_open_index_that_a_newer_program_makes_its_own_is_left_to_it(
     with sqlite3.connect(reader.path) as connection:
         after = [connection.execute(f"select * from {table}").fetchall() for table in TABLES]
     assert after == before
+
+
+def test_an_index_that_can_not_even_be_read_is_waited_for_once(
+    personal: Folder, reader: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    personal.write("common words")
+    reader.look(personal)
+    reader.index.close()
+    waits: list[float] = []
+    connect = schema._connect
+    monkeypatch.setattr(schema, "BUSY_SECONDS", 0.3)
+    monkeypatch.setattr(schema, "_connect", lambda path, wait: waits.append(wait) or connect(path, wait))
+    with sqlite3.connect(reader.path, isolation_level=None) as other:
+        other.execute("pragma locking_mode = exclusive")
+        other.execute("begin exclusive")
+        assert not reader.look(personal).fresh
+        assert reader.index.recall("key") is None
+        with pytest.raises(IndexBusy):
+            reader.index.list([personal.home])
+    assert waits[0] == 0.3
+    assert all(wait < 0.1 for wait in waits[1:])
+
+
+def test_the_missing_write_ahead_log_is_told_by_every_run(
+    personal: Folder, reader: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(connection: sqlite3.Connection, wait: float) -> str:
+        connection.execute("pragma journal_mode = delete")
+        return "no write-ahead log here"
+
+    monkeypatch.setattr(schema, "_choose_journal", fails)
+    for _ in range(2):
+        reader.look(personal)
+        assert reader.index.warning == "no write-ahead log here"
+        reader.index.close()
+        reader.index.warning = ""
