@@ -196,6 +196,9 @@ class _Weighed:
             if (count := self.frequency.get(token, 0))
         }
         held = [term for term in self.weights if self.frequency.get(term)]
+        if not held:  # where triples are indexed, pairs are the parts of a word that nobody wrote
+            held = [token for token in self.aside if len(token) > 1]
+            self.weights.update((token, self.aside.pop(token)) for token in held)
         held.sort(key=lambda term: (-self.weights[term], term))
         self.present = held[:MOST_TERMS]
         room = MOST_TERMS - len(self.present)
