@@ -65,9 +65,7 @@ def _start_lightly() -> None:
     version's classes instead; 3.12 takes them at once. A short run makes no cycles worth collecting.
     """
     if sys.version_info < (3, 12) and "datetime" not in sys.modules:
-        import _datetime
-
-        sys.modules["datetime"] = _datetime
+        sys.modules["datetime"] = __import__("_datetime")
     import gc
 
     gc.disable()
