@@ -38,8 +38,9 @@ def copies(ws: Workspace, text: str) -> list[Row]:
         unreadable = [q for q in ws.index.quarantined(ws.homes()) if part in q.path.rpartition("/")[2]]
         if unreadable:
             bad = unreadable[0]
+            line = f"line {bad.line}: " if bad.line else ""
             raise NotFound(
-                f"{bad.path} can't be read: line {bad.line}: {bad.reason}.",
+                f"{bad.path} can't be read: {line}{bad.reason}.",
                 "Mend the file by hand; it was left as it is.",
             )
         raise NotFound(
@@ -55,5 +56,8 @@ def copies(ws: Workspace, text: str) -> list[Row]:
 
 
 def _quoted(text: str) -> str:
-    short = text if len(text) <= 40 else text[:40] + "…"
-    return repr(short)
+    # What was typed may be anything, a secret too; the finder is loaded for the sake of an error only.
+    from openmemex.trust import secrets
+
+    shown = secrets.mask(text).text
+    return repr(shown if len(shown) <= 40 else shown[:40] + "…")

@@ -250,11 +250,13 @@ class _Trees:
         return self._workspace.git.blobs(oids)
 
 
-def staleness(freshness: Freshness) -> list[Notice]:
-    """What a reader must know: that the index was rebuilt, or could not be brought up to date."""
+def staleness(ws: Workspace, freshness: Freshness) -> list[Notice]:
+    """What a reader must know: that the index was rebuilt, is not where or what it should be, or is held."""
     notices = []
     if freshness.rebuilt:
         notices.append(Notice("rebuilt", freshness.rebuilt))
+    if ws.index.warning:
+        notices.append(Notice("index", ws.index.warning))
     if not freshness.fresh:
         notices.append(
             Notice(

@@ -12,6 +12,7 @@ from openmemex.errors import OpenMemexError
 from openmemex.git.repository import Capabilities
 from openmemex.memory.ids import new_id
 from openmemex.store import journal
+from openmemex.trust import secrets
 from openmemex.workspace import Workspace
 
 
@@ -113,7 +114,7 @@ def _git(ws: Workspace) -> Iterator[_Result]:
         yield False, f"a {pending} is not finished", f"git {pending} --continue, or --abort"
     try:
         author = ws.git.author()
-        yield True, f"commits are by {author.name} <{author.email}>", ""
+        yield True, secrets.mask(f"commits are by {author.name} <{author.email}>").text, ""
     except OpenMemexError as error:
         yield False, error.message, error.hint
 

@@ -34,4 +34,4 @@ def list_memories(
         raise UsageError(f"--limit {limit} is out of range.", "Give a number from 1 on.")
     freshness = ws.reconcile(progress)
     result = ws.index.list(ws.homes(), filters, limit)
-    return Listed(tuple(result.rows), result.total, freshness, tuple(staleness(freshness)))
+    return Listed(tuple(result.rows), result.total, freshness, tuple(staleness(ws, freshness)))

@@ -62,7 +62,7 @@ def search(
         freshness,
         result.expression,
         result.hidden,
-        tuple(staleness(freshness)),
+        tuple(staleness(ws, freshness)),
     )
 
 

@@ -37,7 +37,7 @@ def show(ws: Workspace, ref: str) -> Shown:
     freshness = ws.reconcile()
     row, *others = copies(ws, ref)
     document = open_copy(ws, row).document
-    notices = staleness(freshness)
+    notices = staleness(ws, freshness)
     text = secrets.mask(document.memory.body)
     parts = split(document.raw)
     front = secrets.mask(parts.text[parts.start : parts.end])

@@ -60,6 +60,9 @@ def submit(
         raise UsageError("no memory was named", "open-memex sync-status shows what waits to be shared")
     if onto and not branch:
         raise UsageError("--onto needs --branch", "name the new branch with --branch NAME")
+    if branch and secrets.find(branch):
+        # A branch's name can't be masked: it is what the person has to type again.
+        raise UsageError("the branch's name holds a secret", "choose another name: --branch NAME")
     ws.require_project()
     git = ws.git
     home = ws.repository_home()

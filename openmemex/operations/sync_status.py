@@ -69,7 +69,7 @@ def sync_status(ws: Workspace, *, progress: Progress | None = None) -> SyncStatu
         last_sync=_last_sync(ws),
         fetched_at=pulled.at if pulled else None,
         git=git,
-        notices=tuple(staleness(freshness)),
+        notices=tuple(staleness(ws, freshness)),
     )
 
 
