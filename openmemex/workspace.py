@@ -114,7 +114,7 @@ class Workspace:
         if self._source == "none":
             return Project("", "none", reason=self._reason)
         if self.site is None:
-            name = os.path.basename(self._root) or "folder"
+            name = _shown(os.path.basename(self._root)) or "folder"
             return Project(self._root, self._source, name, (light.folder_key(self._root),))
         cache = f"identity\0{self.site.common_dir}\0{light.identity_stamp(self.site, self.environ)}"
         known = self.index.recall(cache)
@@ -122,8 +122,9 @@ class Workspace:
             name, *keys = known.split("\0")
             return Project(self._root, self._source, name, tuple(keys))
         identity = self.git.identity()
-        self.index.remember(cache, "\0".join((identity.name, *identity.keys)))
-        return Project(self._root, self._source, identity.name, identity.keys)
+        name = _shown(identity.name)
+        self.index.remember(cache, "\0".join((name, *identity.keys)))
+        return Project(self._root, self._source, name, identity.keys)
 
     def require_project(self) -> Project:
         """The project of here; raises Refused, with the way out, where there is none."""
@@ -248,6 +249,11 @@ class _Trees:
     def blobs(self, oids: Sequence[str]) -> Iterator[tuple[str, bytes]]:
         """The bytes of each blob."""
         return self._workspace.git.blobs(oids)
+
+
+def _shown(name: str) -> str:
+    """A folder's name as text, whatever bytes it is made of and whatever locale this is."""
+    return os.fsencode(name).decode("utf-8", "replace")
 
 
 def staleness(ws: Workspace, freshness: Freshness) -> list[Notice]:

@@ -29,7 +29,7 @@ def run() -> NoReturn:
     Everything that was opened is closed and written by then, so the process ends at once: taking the
     interpreter down in order would cost a search a sixth of its time.
     """
-    if "search" in sys.argv[1:3]:
+    if next((word for word in sys.argv[1:] if not word.startswith("-")), "") == "search":
         _start_lightly()
     code = main()
     for stream in (sys.stdout, sys.stderr):

@@ -65,9 +65,7 @@ def sections(rows: Iterable[Row], screen: Screen, *, first: int = 1) -> Iterator
             number += 1
 
 
-def list_lines(
-    listed: Listed, screen: Screen, project: Project, *, filtered: bool, every: bool
-) -> Iterator[str]:
+def list_lines(listed: Listed, screen: Screen, project: Project, *, filtered: bool) -> Iterator[str]:
     """What a list shows: the rows in sections, the true total, and how to see the rest."""
     here = one_line(f"in {project.name}" if project.name else "on this computer")
     fitting = " that fit" if filtered else ""
@@ -75,7 +73,7 @@ def list_lines(
     shown = len(listed.rows)
     if not shown:
         yield f"No memories {here}{fitting}."
-        yield "--all also shows replaced, retracted, archived and expired ones." if not every else ""
+        yield from _hidden_lines(listed)
         return
     yield ""
     left = listed.total - shown
@@ -86,6 +84,13 @@ def list_lines(
         )
     else:
         yield f"{plain.memories(listed.total)} {here}{fitting}."
+    yield from _hidden_lines(listed)
+
+
+def _hidden_lines(listed: Listed) -> Iterator[str]:
+    if listed.hidden:
+        others = "1 more is" if listed.hidden == 1 else f"{listed.hidden} more are"
+        yield f"{others} replaced, retracted, archived or expired: --all"
 
 
 def body_lines(text: str) -> Iterator[str]:

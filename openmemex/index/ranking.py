@@ -143,8 +143,8 @@ def rank(query: Query, corpus: Corpus, *, limit: int, context: Context, explain:
     if query.empty or limit < 1 or corpus.size < 1:
         return Ranked([], "")
     weighed = _Weighed(query, corpus)
-    if not weighed.present and not weighed.prefixes:
-        return Ranked([], "")
+    if (not weighed.present and not weighed.prefixes) or weighed.most <= 0.0:
+        return Ranked([], "")  # nothing of it is here, or nothing of it weighs (a lone accent)
 
     def ordered(candidates: Sequence[Candidate], fetched: str) -> Ranked:
         score = _Scorer(weighed, corpus.average_length, candidates)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 
 from openmemex import faults
@@ -49,8 +50,11 @@ def forget(ws: Workspace, rows: list[Row], *, soft: bool = False) -> Forgotten:
     for planned in rows:
         try:
             items.append(_one(ws, planned, soft))
-        except NotFound:
-            items.append(Item(planned, "unchanged", "it is gone already"))
+        except NotFound as error:
+            if os.path.lexists(planned.path):
+                items.append(Item(planned, "failed", error.message, error.hint))
+            else:
+                items.append(Item(planned, "unchanged", "it is gone already"))
         except OpenMemexError as error:
             items.append(Item(planned, "failed", error.message, error.hint))
     return Forgotten(tuple(items))

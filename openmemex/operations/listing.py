@@ -15,10 +15,14 @@ if TYPE_CHECKING:
 
 
 class Listed(NamedTuple):
-    """The newest memories that fit, and how many fit in all."""
+    """The newest memories that fit, and how many fit in all.
+
+    `hidden` more would fit, were they not replaced, retracted, archived or expired.
+    """
 
     rows: tuple[Row, ...]
     total: int
+    hidden: int
     freshness: Freshness
     notices: tuple[Notice, ...] = ()
 
@@ -34,4 +38,7 @@ def list_memories(
         raise UsageError(f"--limit {limit} is out of range.", "Give a number from 1 on.")
     freshness = ws.reconcile(progress)
     result = ws.index.list(ws.homes(), filters, limit)
-    return Listed(tuple(result.rows), result.total, freshness, tuple(staleness(ws, freshness)))
+    hidden = 0
+    if not filters.all:
+        hidden = ws.index.list(ws.homes(), filters._replace(all=True), 1).total - result.total
+    return Listed(tuple(result.rows), result.total, hidden, freshness, tuple(staleness(ws, freshness)))

@@ -106,7 +106,7 @@ def register(app: typer.Typer) -> None:
                     "total": listed.total,
                 },
                 lambda: render.list_lines(
-                    listed, session.screen, ws.project, filtered=filters != Filters(all=all), every=all
+                    listed, session.screen, ws.project, filtered=filters != Filters(all=all)
                 ),
             )
         return 0
