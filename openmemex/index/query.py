@@ -19,6 +19,38 @@ RUN_WEIGHT = 0.5
 # Two words that may be one name (`git hub`); their neighbourhood counts already.
 JOIN_WEIGHT = 0.4
 
+# Words of grammar of other languages that are written in words, without those that mean something in English.
+# They count as such only in a query that has two or more of them, and more than English ones.
+_GRAMMAR = {
+    "de": """aber auch auf aus bei bis da damit dann das dass dem den der des die dies diese dieser
+        doch du durch ein eine einem einen einer eines er es für gibt habe haben ich ihr im ist ja
+        kann kein keine können mit muss müssen nach nicht noch nur ob oder sein sich sie sind soll
+        über um und uns unser unter vom von vor wann warum was wegen welche welcher welches wem
+        wen wenn wer werden wie wieso wird wir wo wurde wurden zu zum zur""",
+    "fr": """à au aux avec ce ces cette comme dans de des doit du elle en est et être faire faut il ils
+        je la le les leur lui mais ne nos notre nous ont ou où pas pour pourquoi qu quand que quel
+        quelle quels quelles qui quoi sa sans se ses sont sur un une vos votre vous y""",
+    "es": """a al como cómo con cual cuál cuando cuándo de del desde donde dónde el ella en entre es
+        esta está este esto fue ha hay la las lo los más mi muy no nos nuestra nuestro o para pero
+        por porque que qué quien quién se ser si sin sobre su sus también tiene un una y ya""",
+    "pt": """a ao aos com como da das de dos e é ela ele em entre essa esse esta este eu foi há isso
+        mais mas na não nas nos nós o onde os ou para pela pelo por porque qual quando quanto que
+        quem se ser seu sua são também tem um uma""",
+    "it": """a ad al alla anche che chi ci con così cosa da dal dalla degli dei del della delle di dove
+        e è gli ha hanno il in la le lo ma nel nella non o per perché più qual quale quali quando
+        quanto questa questo se si sono sua suo tra un una uno""",
+    "nl": """aan als bij dan dat de deze dit een en er het hij ik je kan maar met moet naar niet nog om
+        onze ook op te tot uit voor waar waarom wanneer wat welke werd wie wij wordt worden ze
+        zijn""",
+    "ru": """а без был была были было в вам вас во вот все всё вы где да для до его ее её если есть еще
+        ещё же за и из или им их к как какая какие какой когда кто ли мы на над нам нас не нет но
+        о об он она они от по под почему при с сколько со так также там то того только у уже чего
+        чем что чтобы эта эти это этот я""",
+}
+_HIRAGANA = re.compile("[\u3041-\u309f]+\\Z")
+# Particles at the end of a Korean word; with the syllable before them they make a pair that is no word.
+_KOREAN_ENDS = frozenset("은는이가을를에의로와과도")
+
 _QUOTED = re.compile('"([^"]+)"|“([^“”]+)”')
 # The signs that make another name of a word (`c` is not `c++`) are seen in its extras only.
 _SIGNED = re.compile(r"\A[.#]|[+#%]\Z")
@@ -70,12 +102,15 @@ def build(text: str, *, cjk: str = "bigram") -> Query:
     grammar: dict[str, float] = {}
     aside: dict[str, float] = {}
     pairs: set[tuple[str, str]] = set()
+    endings: set[str] = set()
     last = ""
     after_run = False
     for piece in segment.pieces(text, cjk=cjk):
         if piece.run and after_run:
             last = ""
         after_run = piece.run
+        if piece.run and len(piece.atoms) > 1 and piece.atoms[-1][-1] in _KOREAN_ENDS:
+            endings.add(piece.atoms[-1])
         for atom in piece.atoms:
             if segment.is_function(atom):
                 grammar[atom] = grammar.get(atom, 0.0) + 1.0
@@ -89,9 +124,13 @@ def build(text: str, *, cjk: str = "bigram") -> Query:
                 aside[extra] = CHARACTER_WEIGHT
             else:
                 spellings[extra] = spellings.get(extra, 0.0) + 1.0
+    foreign = _foreign_grammar(text, len(grammar))
+    if not foreign.issuperset(words):
+        grammar.update((word, words.pop(word)) for word in foreign.intersection(words))
+    pairs = {pair for pair in pairs if pair[0] in words and pair[1] in words}
     words = words or grammar
     terms = {
-        term: (RUN_WEIGHT if segment.is_run_token(term) else 1.0) * (1.0 + math.log(said))
+        term: (1.0 + math.log(said)) * (_run_weight(term, endings) if segment.is_run_token(term) else 1.0)
         for term, said in {**spellings, **words}.items()
     }
     phrases = [
@@ -110,6 +149,23 @@ def build(text: str, *, cjk: str = "bigram") -> Query:
         tuple(phrases),
         bool(phrases) and all(segment.is_function(atom) for piece in rest for atom in piece.atoms),
     )
+
+
+def _foreign_grammar(text: str, english: int) -> set[str]:
+    """The atoms of those words of `text` that carry grammar in the language which it has most of."""
+    said = set(re.findall(r"[^\W\d_]+", text.lower()))
+    best: set[str] = set()
+    if len(said) > 2:
+        for listed in _GRAMMAR.values():
+            found = said.intersection(listed.split())
+            if len(found) > max(1, english, len(best)):
+                best = found
+    return set(segment.tokens(" ".join(sorted(best))))
+
+
+def _run_weight(token: str, endings: set[str]) -> float:
+    """What a pair or triple weighs: less where it is mostly grammar, as in a Korean ending."""
+    return RUN_WEIGHT / 2 if token in endings or _HIRAGANA.match(token) else RUN_WEIGHT
 
 
 def _phrase(text: str, cjk: str) -> Phrase | None:

@@ -143,3 +143,27 @@ def test_ten_thousand_words_are_a_query() -> None:
     query = queries.build(" ".join(f"word{number}" for number in range(10_000)))
     assert len(query.text) <= queries.LONGEST_QUERY
     assert "word9999" in query.terms
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Wie oft erneuern wir das Zertifikat?", ("oft", "erneuern", "zertifikat")),
+        ("¿Dónde está la configuración del servicio?", ("configuracion", "servicio")),
+        ("Когда и где делают резервные копии?", ("дела", "резервн", "коп")),
+        ("wie das", ("wie", "das")),
+        ("die hard war games", ("die", "hard", "war", "game")),
+        ("how did the cache die in the war room", ("cach", "die", "war", "room")),
+    ],
+)
+def test_grammar_of_other_languages_counts_where_the_query_is_in_one(
+    text: str, words: tuple[str, ...]
+) -> None:
+    assert queries.build(text).words == words
+
+
+def test_kana_that_inflect_and_korean_endings_weigh_less() -> None:
+    japanese = queries.build("設定する").terms
+    assert japanese["する"] < japanese["設定"]
+    korean = queries.build("금요일에").terms
+    assert korean["일에"] < korean["금요"]
