@@ -111,8 +111,9 @@ def check(key: Key, value: Any) -> Any:
 def value_from_text(key_name: str, text: str) -> Any:
     """What a person typed after `config set KEY`, as a value of that key.
 
-    Switches read true/false, on/off, yes/no; lists read a JSON list, else the text is the one item ("" is the
-    empty list). Raises UsageError when the key is unknown or the value not allowed.
+    Switches read true/false, on/off, yes/no; lists read a JSON list, else items with commas between; of
+    patterns the text is the one item ("" is the empty list). Raises UsageError when the key is unknown or the
+    value not allowed.
     """
     key = known(key_name)
     value: Any = text
@@ -123,7 +124,7 @@ def value_from_text(key_name: str, text: str) -> Any:
     elif key.kind == "number" and re.fullmatch(r"\s*[0-9]{1,9}\s*", text, re.ASCII):
         value = int(text)
     elif key.kind in ("list", "patterns"):
-        value = _list_from_text(text)
+        value = _list_from_text(text, commas=key.kind == "list")
     return check(key, value)
 
 
@@ -300,7 +301,7 @@ def _nearest(name: str) -> str:
     return lowered[found[0]] if found else ""
 
 
-def _list_from_text(text: str) -> list[Any]:
+def _list_from_text(text: str, *, commas: bool) -> list[Any]:
     if not text.strip():
         return []
     if text.lstrip().startswith("["):
@@ -312,7 +313,7 @@ def _list_from_text(text: str) -> list[Any]:
             node = None
         if node is not None and node.kind == "array":
             return list(node.value)
-    return [text]
+    return [item for part in text.split(",") if (item := part.strip())] if commas else [text]
 
 
 def values(text: str, config_file: str, problems: list[SettingsProblem]) -> dict[str, Any]:

@@ -72,6 +72,13 @@ class Plan:
                 steps[other.memory_id] = other
         return list(steps.values())
 
+    def nothing_new(self, steps: list[Step]) -> bool:
+        """Whether HEAD's branch has all of `steps` already."""
+        return not self._target and all(
+            step.path not in self._changed and step.before is not None and step.before.raw == step.raw
+            for step in steps
+        )
+
     def _deleted(self, ref: str) -> Step | None:
         """A memory whose file is gone from the work tree can only be named by git's own list of changes."""
         part = normal_id_part(ref)

@@ -6,18 +6,21 @@ steps of earlier runs finished first, the index up to date before the decision a
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
-from openmemex import faults
+from openmemex import faults, paths
 from openmemex.errors import NotFound, OpenMemexError, Refused
+from openmemex.git import light
 from openmemex.index import segment
 from openmemex.index.rows import Filters, Row
 from openmemex.memory import frontmatter, lifecycle
 from openmemex.memory.ids import new_id
-from openmemex.memory.model import HistoryEntry, Memory, now_text
+from openmemex.memory.model import HistoryEntry, Memory, now_text, parse_time
 from openmemex.results import Notice
 from openmemex.store import files, homes, journal, locks
 from openmemex.trust import admission, secrets
@@ -103,6 +106,7 @@ def writing(ws: Workspace, key: str) -> Iterator[bool]:
 
     Gives whether the index could be brought up to date; afterwards it is brought up to date again.
     """
+    _keep_out_of_git(ws)
     with locks.lock(ws.data_root, key):
         finish_interrupted(ws, key)
         fresh = ws.reconcile().fresh
@@ -116,6 +120,23 @@ def late_index(fresh: bool) -> list[Notice]:
     if fresh:
         return []
     return [Notice("index-busy", "saved; the index is busy and catches up at the next read")]
+
+
+def already_expired(expires_at: str | None) -> list[Notice]:
+    """The notice for a memory whose end lies in the past: it is saved, and found by nobody."""
+    end = parse_time(expires_at)
+    if end is None or end > datetime.now(UTC):
+        return []
+    return [Notice("expired", f"it expired on {expires_at}: only `list --all` and `search --all` show it")]
+
+
+def _keep_out_of_git(ws: Workspace) -> None:
+    """Let git ignore a data root that lies in a work tree: personal memories are never to be committed."""
+    site = light.find_site(ws.data_root, ws.environ)
+    ignore = os.path.join(ws.data_root, ".gitignore")
+    if site is not None and site.root and not os.path.lexists(ignore):
+        paths.make_folder(ws.data_root)
+        paths.atomic_write(ignore, b"*\n")
 
 
 def writer(ws: Workspace) -> str:

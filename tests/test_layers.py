@@ -35,6 +35,7 @@ RANKS = {
     "results": 4,
     "workspace": 5,
     "selecting": 6,
+    "branches": 6,
     "writing": 7,
     "sharing": 8,
     "operations": 9,

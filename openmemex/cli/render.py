@@ -311,6 +311,7 @@ def sync_status_json(status: SyncStatus) -> dict[str, Any]:
         "quarantined": unread_json(status.quarantined),
         "last_sync": status.last_sync,
         "fetched_at": status.fetched_at,
+        "unpushed": status.unpushed,
         "git": status.git or None,
     }
 
@@ -328,6 +329,9 @@ def sync_status_lines(status: SyncStatus, screen: Screen) -> Iterator[str]:
         yield f"Shared with the team: {plain.memories(shared)} ({one_line(detail)})"
     elif not status.git:
         yield "Shared with the team: no memories yet"
+    if status.unpushed:
+        count = plain.counted(status.unpushed, "commit")
+        yield f"Not pushed yet: {count} with memories; the team gets them by: git push"
     if status.git:
         yield one_line(f"Git: {status.git}")
     if status.fetched_at:
@@ -449,7 +453,9 @@ def submitted_json(done: Submitted) -> dict[str, Any]:
 def submitted_lines(done: Submitted) -> Iterator[str]:
     """What a submit committed, and the commands that go on from there."""
     files = plain.counted(len(done.files), "file")
-    if done.dry_run:
+    if done.already and done.dry_run:
+        yield one_line(f"Nothing new to commit: {done.branch} has it already:")
+    elif done.dry_run:
         yield one_line(f"Would commit {files} to {done.branch}; nothing was changed:")
     elif done.already:
         yield one_line(f"Nothing new to commit: {done.branch} has it already ({(done.commit or '')[:10]}):")

@@ -575,7 +575,10 @@ def _commit_through_git(
         raise
     faults.reached("submit.ref-moved")
     assert commit is not None
-    return _result(repository, blobs, target, commit=commit, already=False)._replace(engine="git commit")
+    # A hook may have added files of its own to the commit: the receipt names them too.
+    listed = repository.git.run("show", "--format=", "--name-only", "-z", "--no-renames", commit).fields
+    result = _result(repository, blobs, target, commit=commit, already=False)
+    return result._replace(engine="git commit", files=tuple(dict.fromkeys((*blobs, *listed))))
 
 
 def _result(

@@ -36,6 +36,16 @@ def remotes(repository: Repository) -> list[str]:
     return [key[len("remote.") : -len(".url")] for key in keys if key.endswith(".url")]
 
 
+def unpushed(repository: Repository, folder: str) -> int:
+    """How many commits of HEAD that touch `folder` no remote has, as this clone knows it; 0 without one."""
+    if not remotes(repository):
+        return 0
+    done = repository.git.run(
+        "rev-list", "--count", "HEAD", "--not", "--remotes", "--", folder, allow=(0, 128), check=False
+    )
+    return int(done.text) if done.code == 0 and done.text.strip().isdigit() else 0
+
+
 def default_branch(repository: Repository, said: str | None = None) -> str | None:
     """The short name of the default branch of where pull requests go to (docs/protocol.md, "Standing").
 

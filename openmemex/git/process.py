@@ -17,6 +17,7 @@ from openmemex.git.light import Site
 LOCAL_SECONDS: Final = 60.0
 NETWORK_SECONDS: Final = 120.0
 HOOK_SECONDS: Final = 900.0
+GRACE_SECONDS: Final = 2.0
 
 # What `git rev-parse --local-env-vars` lists, without the config ones (a user's own `git -c` and GIT_CONFIG_*
 # stay), and what changes how names on the command line are read. A hook's children inherit these from git:
@@ -233,13 +234,16 @@ def _communicate(
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
+    """End the process with all its children: asked first, so that git takes its locks away, then killed."""
     if sys.platform == "win32":
         process.kill()
     else:
-        try:
-            os.killpg(process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            try:
+                os.killpg(process.pid, number)
+                process.wait(timeout=GRACE_SECONDS)
+            except (ProcessLookupError, subprocess.TimeoutExpired):
+                pass
     threading.Thread(target=process.wait, daemon=True).start()
 
 

@@ -112,6 +112,10 @@ class GitProvider:
         """The bytes of each blob, in order. Raises NotFound for one that is not in this clone."""
         return history.blobs(self._repository, oids)
 
+    def unpushed(self, folder: str) -> int:
+        """How many commits of HEAD that touch `folder` no remote has yet, as far as this clone knows."""
+        return history.unpushed(Repository(self.site, self._environ), folder)
+
     def default_branch(self, said: str | None = None) -> str | None:
         """The default branch of where pull requests go to; `said`: what the remote said at a pull."""
         return history.default_branch(Repository(self.site, self._environ), said)

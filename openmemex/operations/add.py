@@ -9,7 +9,7 @@ from openmemex.results import Notice, Written
 from openmemex.store import files
 from openmemex.trust import admission
 from openmemex.workspace import Workspace
-from openmemex.writing import judged, late_index, lock_key, new_memory, shown_path, writing
+from openmemex.writing import already_expired, judged, late_index, lock_key, new_memory, shown_path, writing
 
 
 def add(ws: Workspace, draft: admission.Draft) -> Written:
@@ -42,6 +42,6 @@ def add(ws: Workspace, draft: admission.Draft) -> Written:
         memory = new_memory(ws, screened, home.scope_key)
         file = files.write_new(home, memory)
         faults.reached("add.file-written")
-        notices += late_index(fresh)
+        notices += late_index(fresh) + already_expired(screened.expires_at)
     faults.reached("add.indexed")
     return Written(memory.id, "created", home.shown(file.path), tuple(notices))

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from openmemex.branches import lost_branches
 from openmemex.errors import OpenMemexError
 from openmemex.git.repository import Capabilities
 from openmemex.memory.ids import new_id
@@ -153,6 +154,11 @@ def _memory_folder(ws: Workspace) -> Iterator[_Result]:
         yield True, f"{shown} holds {total} memories", ""
 
 
+def _branches(ws: Workspace) -> Iterator[_Result]:
+    for lost in lost_branches(ws):
+        yield False, lost.told, lost.remedy
+
+
 _CHECKS: tuple[tuple[str, Callable[[Workspace], Iterator[_Result]]], ...] = (
     ("data root", _data_root),
     ("settings", _config),
@@ -161,4 +167,5 @@ _CHECKS: tuple[tuple[str, Callable[[Workspace], Iterator[_Result]]], ...] = (
     ("memory files", _quarantine),
     ("git", _git),
     ("memory folder", _memory_folder),
+    ("branches", _branches),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any
 
-from openmemex.errors import UsageError
+from openmemex.errors import Refused, UsageError
 from openmemex.memory import frontmatter
 from openmemex.memory.model import Memory, now_text
 from openmemex.results import Notice, Written
@@ -14,6 +14,7 @@ from openmemex.store import files
 from openmemex.trust import admission
 from openmemex.workspace import Workspace
 from openmemex.writing import (
+    already_expired,
     history_with,
     late_index,
     lock_key,
@@ -29,7 +30,10 @@ _REVIEWED = ("type", "role", "scope")
 
 @dataclass(frozen=True)
 class Changes:
-    """The fields to change; None leaves a field as it is, an empty text or tuple empties it."""
+    """The fields to change; None leaves a field as it is, an empty text or tuple empties it.
+
+    `body_before` is the text that `body` was made from: if it changed since, nothing is written.
+    """
 
     type: str | None = None
     role: str | None = None
@@ -41,6 +45,7 @@ class Changes:
     paths: tuple[str, ...] | None = None
     expires_at: str | None = None
     body: str | None = None
+    body_before: str | None = None
 
 
 def edit(ws: Workspace, ref: str, changes: Changes) -> Written:
@@ -59,6 +64,11 @@ def edit(ws: Workspace, ref: str, changes: Changes) -> Written:
     with writing(ws, lock_key(ws, row.scope)) as fresh:
         file = writable_copy(ws, select(ws, row.id))
         old = file.memory
+        if changes.body_before not in (None, old.body):
+            raise Refused(
+                f"{row.id} was changed by somebody else while you were editing it",
+                f"look at it (open-memex show {row.id}), then put your text in again",
+            )
         screened = admission.screen(
             _draft(changes, old, row.scope), capture_aliases=ws.settings.capture_aliases, stored=old
         )
@@ -81,6 +91,8 @@ def edit(ws: Workspace, ref: str, changes: Changes) -> Written:
         wanted["updated_at"] = at
         files.replace(file, frontmatter.rewrite(file.document, wanted, body=body))
         notices += late_index(fresh) + repository_notice(file.home, row.id)
+        if "expires_at" in wanted:
+            notices += already_expired(screened.expires_at)
     return Written(row.id, "updated", shown, tuple(notices))
 
 
@@ -116,7 +128,7 @@ def _wanted(changes: Changes, screened: admission.Screened, old: Memory) -> dict
     return {
         field.name: getattr(screened, field.name)
         for field in fields(changes)
-        if field.name != "body"
+        if field.name not in ("body", "body_before")
         and getattr(changes, field.name) is not None
         and getattr(screened, field.name) != getattr(old, field.name)
     }

@@ -11,7 +11,7 @@ from openmemex.index.rows import Row
 from openmemex.memory import frontmatter, lifecycle
 from openmemex.memory.model import now_text
 from openmemex.selecting import copies, select
-from openmemex.store import files
+from openmemex.store import files, homes
 from openmemex.workspace import Workspace
 from openmemex.writing import lock_key, open_copy, writing
 
@@ -72,6 +72,7 @@ def _one(ws: Workspace, planned: Row, soft: bool) -> Item:
                     f"{row.place_label.removeprefix('on ')} still has it: switch there and forget it too"
                 )
                 continue
+            known = copy.home.kind != "repository" or _is_in_git(ws, copy.home, row.rel_path)
             if soft:
                 done = _retract(copy.file)
             else:
@@ -79,7 +80,7 @@ def _one(ws: Workspace, planned: Row, soft: bool) -> Item:
                 done = "deleted"
             faults.reached("forget.file-done")
             action = done if done != "unchanged" else action
-            if copy.home.kind == "repository" and done != "unchanged":
+            if copy.home.kind == "repository" and done != "unchanged" and known:
                 notes.append(
                     f"for the team it is gone once you commit that: open-memex submit {row.id}; "
                     "git's history keeps it"
@@ -87,6 +88,15 @@ def _one(ws: Workspace, planned: Row, soft: bool) -> Item:
         if action == "unchanged" and all(row.place_kind == "branch" for row in rows):
             raise Refused(f"{planned.id} is only {rows[0].place_label}", "; ".join(notes))
     return Item(planned, action, "; ".join(notes))
+
+
+def _is_in_git(ws: Workspace, home: homes.Home, path: str) -> bool:
+    """Whether git knows the file at all; one that was never added leaves nothing to commit."""
+    try:
+        states = {entry.path: entry.state for entry in ws.git.folder_status(home.shown(home.folder))}
+    except OpenMemexError:
+        return True
+    return states.get(path) != "untracked"
 
 
 def _retract(file: files.MemoryFile) -> str:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from openmemex import faults
 from openmemex.errors import OpenMemexError, Refused, UsageError
+from openmemex.git import light
 from openmemex.git.committing import CommitResult
 from openmemex.results import Notice
 from openmemex.sharing import Plan, Step
@@ -70,13 +71,23 @@ def submit(
         raise Refused("a bare repository has no work tree to commit from", "run submit in a clone of it")
     with writing(ws, lock_key(ws, "project")):
         target = "" if branch is None else f"refs/heads/{branch}"
-        steps = Plan(ws, home, target, onto or "HEAD").steps(refs)
+        plan = Plan(ws, home, target, onto or "HEAD")
+        steps = plan.steps(refs)
         _refuse_secrets(steps)
         paths = [step.path for step in steps]
         git.check_commit(paths, branch=branch, onto=onto)
         next_steps = _next(ws, branch, base)
         if dry_run:
-            return Submitted(None, branch or git.head().branch, tuple(paths), "", True, next_steps, ())
+            return Submitted(
+                commit=None,
+                branch=branch or git.head().branch,
+                files=tuple(paths),
+                engine="",
+                dry_run=True,
+                next=next_steps,
+                notices=(),
+                already=plan.nothing_new(steps),
+            )
         text = secrets.mask(message).text if message else _message(steps)
         if branch is None:
             _write_files(home, steps)
@@ -88,15 +99,19 @@ def submit(
             # git refused after all: the files are as they were before.
             _undo(home, steps)
             raise
-        if target:
-            state.add_branch(ws.data_root, git.site.common_dir, target)
+        made = None if not target else light.read_ref(git.site, target)
+        if made is not None:
+            state.add_branch(ws.data_root, git.site.common_dir, target, made)
             faults.reached("submit.branch-noted")
         _verify(ws, home, result, steps)
         notices = _empty_outbox(steps)
         faults.reached("submit.outbox-removed")
+    if target and made is None:
+        # The branch would start at a commit that has it all: none was made.
+        branch, next_steps = None, _next(ws, None, None)
     return Submitted(
         commit=result.commit,
-        branch=result.branch,
+        branch=branch or git.head().branch,
         files=tuple(result.files),
         engine=result.engine,
         dry_run=False,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from openmemex.branches import lost_branches
 from openmemex.errors import OpenMemexError
 from openmemex.index.rows import Filters, Row, Unread
 from openmemex.memory.ids import is_id
@@ -29,8 +30,9 @@ class SyncStatus:
     """Where the project's memories stand.
 
     `outbox`: drafts waiting to be shared, newest first. `on_branches`: submitted to a branch that is not
-    checked out. `states`: how many memories of the repository are in each review state. `git` says in one
-    line why there is nothing to tell of git ("" when there is).
+    checked out. `unpushed`: commits with memories that no remote has yet. `states`: how many memories of the
+    repository are in each review state. `git` says in one line why there is nothing to tell of git ("" when
+    there is).
     """
 
     project: Project
@@ -41,6 +43,7 @@ class SyncStatus:
     quarantined: tuple[Unread, ...]
     last_sync: str | None
     fetched_at: str | None
+    unpushed: int
     git: str
     notices: tuple[Notice, ...]
 
@@ -57,7 +60,8 @@ def sync_status(ws: Workspace, *, progress: Progress | None = None) -> SyncStatu
     states: dict[str, int] = {}
     for row in rows("repository"):
         states[row.review_state] = states.get(row.review_state, 0) + 1
-    uncommitted, git = _uncommitted(ws)
+    uncommitted, unpushed, git = _uncommitted(ws)
+    lost = [Notice("branch-gone", f"{one.told}: {one.remedy}") for one in lost_branches(ws)]
     pulled = None if ws.site is None else state.pulled(ws.data_root, ws.site.common_dir)
     return SyncStatus(
         project=ws.project,
@@ -68,8 +72,9 @@ def sync_status(ws: Workspace, *, progress: Progress | None = None) -> SyncStatu
         quarantined=tuple(ws.index.quarantined(homes)),
         last_sync=_last_sync(ws),
         fetched_at=pulled.at if pulled else None,
+        unpushed=unpushed,
         git=git,
-        notices=tuple(staleness(ws, freshness)),
+        notices=(*staleness(ws, freshness), *lost),
     )
 
 
@@ -78,18 +83,21 @@ def _last_sync(ws: Workspace) -> str | None:
     return now_text(datetime.fromtimestamp(int(told), UTC)) if told else None
 
 
-def _uncommitted(ws: Workspace) -> tuple[tuple[Uncommitted, ...], str]:
+def _uncommitted(ws: Workspace) -> tuple[tuple[Uncommitted, ...], int, str]:
     if ws.site is None:
-        return (), "not in a git repository: memories stay on this computer"
+        return (), 0, "not in a git repository: memories stay on this computer"
     try:
         home = ws.repository_home()
         if home is None:
-            return (), "a bare repository has no work tree: nothing to commit here"
-        entries = ws.git.folder_status(home.shown(home.folder))
+            return (), 0, "a bare repository has no work tree: nothing to commit here"
+        folder = home.shown(home.folder)
+        entries = ws.git.folder_status(folder)
+        unpushed = ws.git.unpushed(folder)
     except OpenMemexError as error:
-        return (), error.message
-    return tuple(
+        return (), 0, error.message
+    files = tuple(
         Uncommitted(entry.path, entry.state)
         for entry in entries
         if entry.path.endswith(".md") and is_id(entry.path.rpartition("/")[2][:-3])
-    ), ""
+    )
+    return files, unpushed, ""

@@ -54,8 +54,18 @@ def pulled(data_root: str, common_dir: str) -> Pulled | None:
     return Pulled(*(value if isinstance(value, str) else "" for value in values))
 
 
-def add_branch(data_root: str, common_dir: str, ref: str) -> None:
-    """Remember that memories were submitted to `ref` (a full name). Doing it twice changes nothing."""
+def branch_tips(data_root: str, common_dir: str) -> dict[str, str]:
+    """The commit that each remembered branch pointed at when memories were last submitted to it."""
+    found = _table(_parse(_raw(data_root)), "tips").get(common_dir)
+    known = found if isinstance(found, dict) else {}
+    refs = branches(data_root, common_dir)
+    return {ref: tip for ref, tip in known.items() if ref in refs and isinstance(tip, str)}
+
+
+def add_branch(data_root: str, common_dir: str, ref: str, tip: str) -> None:
+    """Remember that memories were submitted to `ref` (a full name), in the commit `tip`. Doing it twice
+    changes nothing.
+    """
     if not _REF.match(ref):
         raise ValueError("not a full ref name")
 
@@ -63,6 +73,7 @@ def add_branch(data_root: str, common_dir: str, ref: str) -> None:
         refs = state["branches"].setdefault(common_dir, [])
         if ref not in refs:
             refs.append(ref)
+        state["tips"].setdefault(common_dir, {})[ref] = tip
 
     _update(data_root, change)
 
@@ -76,6 +87,9 @@ def drop_branch(data_root: str, common_dir: str, ref: str) -> None:
             refs.remove(ref)
         if not refs:
             state["branches"].pop(common_dir, None)
+        state["tips"].get(common_dir, {}).pop(ref, None)
+        if not state["tips"].get(common_dir):
+            state["tips"].pop(common_dir, None)
 
     _update(data_root, change)
 
@@ -104,7 +118,7 @@ def _update(data_root: str, change: Callable[[dict[str, Any]], None]) -> None:
         if old is None and raw.strip():
             os.replace(path, _aside(path))
         state = copy.deepcopy(old or {})
-        for name in ("branches", "pulled"):
+        for name in ("branches", "pulled", "tips"):
             state[name] = {k: v for k, v in _table(state, name).items() if _well_formed(name, v)}
         change(state)
         if state != old:

@@ -93,7 +93,10 @@ def register(app: typer.Typer) -> None:
         *,
         key: Annotated[str, KEY],
         value: Annotated[
-            str, typer.Argument(metavar="VALUE", show_default=False, help="Its value; lists with commas.")
+            str,
+            typer.Argument(
+                metavar="VALUE", show_default=False, help="Its value; lists as JSON or with commas between."
+            ),
         ],
     ) -> int:
         """Change one setting; everything else in the file stays as it is."""

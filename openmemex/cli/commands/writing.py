@@ -254,9 +254,9 @@ def _edit(session: Session, ref: str, body: str | None, file: str | None, given:
                 "Give a field (such as --type decision) or --body TEXT; on a terminal your editor opens.",
             )
         memory_id, text = editable_text(ws, ref)
-        with edited(ws.data_root, text) as text:
-            _refuse_blank(text)
-            return _written(session, ws, edit(ws, memory_id, Changes(body=text)))
+        with edited(ws.data_root, text) as new:
+            _refuse_blank(new)
+            return _written(session, ws, edit(ws, memory_id, Changes(body=new, body_before=text)))
 
 
 def _same_scope(ws: Workspace, ref: str, scope: str) -> None:

@@ -1,0 +1,160 @@
+"""What people are told is so: receipts, next steps and warnings, against what is on disk and in git."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+
+def test_no_branch_is_claimed_that_was_not_made(om, make_repo, make_remote, git) -> None:
+    repo = make_repo()
+    make_remote(repo)
+    memory = om("add", "the kettle is red", cwd=repo)["id"]
+    om("submit", memory, cwd=repo)
+    done = om("submit", memory, "--branch", "other", cwd=repo)
+    assert (done["already"], done["branch"]) == (True, "main")
+    assert not any("other" in step for step in done["next"])
+    assert git("branch", "--format=%(refname:short)", cwd=repo) == "main"
+
+
+def test_a_dry_run_says_when_there_is_nothing_to_commit(om, run_cli, make_repo) -> None:
+    repo = make_repo()
+    memory = om("add", "the kettle is red", cwd=repo)["id"]
+    assert om("submit", memory, "--dry-run", cwd=repo)["already"] is False
+    om("submit", memory, cwd=repo)
+    assert om("submit", memory, "--dry-run", cwd=repo)["already"] is True
+    assert "Would" not in run_cli("submit", memory, "--dry-run", cwd=repo).stdout
+
+
+def test_a_deleted_branch_with_memories_is_told_and_can_be_brought_back(om, run_cli, make_repo, git) -> None:
+    repo = make_repo()
+    memory = om("add", "the kettle is red", cwd=repo)["id"]
+    om("submit", memory, "--branch", "gone", cwd=repo)
+    git("branch", "-D", "gone", cwd=repo)
+    told = run_cli("sync-status", cwd=repo)
+    assert "gone" in told.stderr
+    [check] = [c for c in om("doctor", cwd=repo, code=1)["checks"] if c["name"] == "branches"]
+    assert check["ok"] is False
+    assert check["fix"].startswith("git branch gone ")
+    subprocess.run(check["fix"].split(), cwd=repo, check=True)
+    assert om("search", "kettle", cwd=repo)["total"] == 1
+    assert om("doctor", cwd=repo)["checks"]
+
+
+def test_a_merged_branch_that_is_deleted_is_forgotten_silently(om, make_repo, git) -> None:
+    repo = make_repo()
+    memory = om("add", "the kettle is red", cwd=repo)["id"]
+    om("submit", memory, "--branch", "done", cwd=repo)
+    git("merge", "-q", "done", cwd=repo)
+    git("branch", "-d", "done", cwd=repo)
+    assert om("doctor", cwd=repo)
+    assert "done" not in (Path(os.environ["OPEN_MEMEX_HOME"]) / "sync-state.json").read_text()
+
+
+def test_forgetting_a_file_that_git_never_had_speaks_of_no_commit(om, run_cli, make_repo) -> None:
+    repo = make_repo()
+    memory = "01K6AB3XZQ7WVD9J1M2N4P5Q6A"
+    folder = repo / ".ai" / "open-memex"
+    folder.mkdir(parents=True)
+    (folder / f"{memory}.md").write_text(f"---\nid: {memory}\nscope: project\n---\nby hand\n")
+    done = run_cli("forget", memory, "--yes", cwd=repo)
+    assert done.returncode == 0
+    assert "history" not in done.stdout + done.stderr
+
+
+def test_what_a_hook_added_to_the_commit_is_in_the_receipt(om, make_repo, git) -> None:
+    repo = make_repo()
+    hook = repo / ".git" / "hooks" / "pre-commit"
+    hook.write_text("#!/bin/sh\necho more >more.txt\ngit add more.txt\n")
+    hook.chmod(0o755)
+    memory = om("add", "the kettle is red", cwd=repo)["id"]
+    done = om("submit", memory, cwd=repo)
+    assert sorted(done["files"]) == sorted(git("show", "--format=", "--name-only", cwd=repo).split())
+
+
+def test_an_interrupt_during_a_hook_leaves_no_lock_and_the_old_state(om, make_repo, git) -> None:
+    repo = make_repo()
+    hook = repo / ".git" / "hooks" / "pre-commit"
+    hook.write_text("#!/bin/sh\ntouch started\nsleep 30\n")
+    hook.chmod(0o755)
+    memory = om("add", "the kettle is red", cwd=repo)["id"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "openmemex", "submit", memory],
+        cwd=repo,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    end = time.monotonic() + 60
+    while not (repo / "started").exists() and time.monotonic() < end:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, out + err
+    assert list((repo / ".git").glob("*index*.lock")) == []
+    hook.unlink()
+    assert git("status", "--porcelain", "--", ".ai", cwd=repo) == ""
+    assert len(om("sync-status", cwd=repo)["outbox"]) == 1
+    assert om("submit", memory, cwd=repo)["commit"]
+
+
+def test_commits_that_nobody_else_has_yet_are_told_until_they_are_pushed(
+    om, run_cli, make_repo, make_remote, git
+) -> None:
+    repo = make_repo()
+    make_remote(repo)
+    memory = om("add", "the kettle is red", cwd=repo)["id"]
+    om("submit", memory, cwd=repo)
+    assert om("sync-status", cwd=repo)["unpushed"] == 1
+    assert "git push" in run_cli("sync-status", cwd=repo).stdout
+    git("push", "-q", cwd=repo)
+    assert om("sync-status", cwd=repo)["unpushed"] == 0
+
+
+def test_an_end_in_the_past_is_told(om, make_repo) -> None:
+    repo = make_repo()
+    done = om("add", "old news", "--expires", "2020-01-01", cwd=repo)
+    assert [notice["kind"] for notice in done["notices"]] == ["expired"]
+    assert om("add", "new news", "--expires", "2999-01-01", cwd=repo)["notices"] == []
+
+
+def test_a_data_root_inside_a_work_tree_is_ignored_by_git(om, make_repo, git) -> None:
+    repo = make_repo()
+    inside = {"OPEN_MEMEX_HOME": str(repo / "data")}
+    om("add", "mine alone", "--scope", "personal", cwd=repo, env=inside)
+    git("add", "-A", cwd=repo)
+    assert git("status", "--porcelain", cwd=repo) == ""
+    assert om("search", "mine", cwd=repo, env=inside)["total"] == 1
+
+
+def test_an_editor_does_not_overwrite_what_changed_meanwhile(om, make_repo) -> None:
+    from openmemex.errors import Refused
+    from openmemex.operations.edit import Changes, edit, editable_text
+    from openmemex.workspace import Workspace
+
+    repo = make_repo()
+    memory = om("add", "first text", cwd=repo)["id"]
+    ws = Workspace.open(cwd=str(repo))
+    _, before = editable_text(ws, memory)
+    om("edit", memory, "--body", "IMPORTANT", cwd=repo)
+    try:
+        edit(ws, memory, Changes(body="mine", body_before=before))
+    except Refused as error:
+        assert memory in error.message
+    else:
+        raise AssertionError("it was overwritten")
+    finally:
+        ws.close()
+    assert om("show", memory, cwd=repo)["content"] == "IMPORTANT\n"
+
+
+def test_lists_in_settings_are_typed_with_commas(om, make_repo) -> None:
+    repo = make_repo()
+    om("config", "set", "review.allowBots", "one, two", cwd=repo)
+    text = Path(os.environ["OPEN_MEMEX_CONFIG"]).read_text()
+    assert json.loads(text)["review"]["allowBots"] == ["one", "two"]
