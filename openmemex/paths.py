@@ -29,9 +29,9 @@ _swept: set[str] = set()
 _HINTS = {
     errno.ENOSPC: "free some space on that disk, then try again",
     errno.EDQUOT: "free some of your quota on that disk, then try again",
-    errno.EROFS: "that file system is read-only: set OPEN_MEMEX_HOME to a folder that can be written",
-    errno.EACCES: "give yourself permission to write there, or set OPEN_MEMEX_HOME to another folder",
-    errno.EPERM: "give yourself permission to write there, or set OPEN_MEMEX_HOME to another folder",
+    errno.EROFS: "that file system is read-only; `open-memex where` shows which folders are used",
+    errno.EACCES: "give yourself permission there; `open-memex where` shows which folders are used",
+    errno.EPERM: "give yourself permission there; `open-memex where` shows which folders are used",
     errno.ENOTDIR: "something on that path is a file: move it away, or choose another folder",
     errno.EISDIR: "a folder has that name: move it away",
     errno.ENOENT: "make the folder, or choose one that exists",

@@ -263,7 +263,11 @@ def staleness(ws: Workspace, freshness: Freshness) -> list[Notice]:
         notices.append(Notice("rebuilt", freshness.rebuilt))
     if ws.index.warning:
         notices.append(Notice("index", ws.index.warning))
-    if not freshness.fresh:
+    for folder in freshness.unreadable:
+        notices.append(
+            Notice("unreadable", f"{folder} can't be read: of its memories this knows what it knew before.")
+        )
+    if not freshness.fresh and not freshness.unreadable:
         notices.append(
             Notice(
                 "stale",

@@ -19,9 +19,9 @@ _ASK_DOCTOR = "`open-memex doctor` checks that everything here works."
 _DISK_HINTS = {
     "ENOSPC": "Make room on that disk and try again; what was there is unchanged.",
     "EDQUOT": "Make room in your quota and try again; what was there is unchanged.",
-    "EACCES": "Give yourself the right to read and write it, or choose another place with OPEN_MEMEX_HOME.",
-    "EPERM": "Give yourself the right to read and write it, or choose another place with OPEN_MEMEX_HOME.",
-    "EROFS": "That disk is read-only: choose another place with OPEN_MEMEX_HOME.",
+    "EACCES": "Give yourself the right to read and write it; `open-memex where` shows the folders in use.",
+    "EPERM": "Give yourself the right to read and write it; `open-memex where` shows the folders in use.",
+    "EROFS": "That disk is read-only; `open-memex where` shows the folders in use.",
 }
 
 

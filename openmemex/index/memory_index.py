@@ -143,10 +143,11 @@ class MemoryIndex:
         schema.check_rules(connection, opened.rules)
         self.warning = opened.warning
         fresh = True
+        unreadable: tuple[str, ...] = ()
         read = added = changed = removed = 0
         for _ in range(LOOKS):
             look = sync.look(connection, homes, trees)
-            fresh = look.complete
+            fresh, unreadable = not look.unreadable, look.unreadable
             if not look.stale:
                 break
             # The parser, YAML and the rules for secrets cost more start-up time than a search may take.
@@ -186,7 +187,7 @@ class MemoryIndex:
             files = "1 file" if read == 1 else f"{read} files"
             rebuilt = f"the memory index was rebuilt from {files}: {self._rebuilt}"
             self._rebuilt = ""
-        return Freshness(fresh, len(homes), read, added, changed, removed, rebuilt, quarantined)
+        return Freshness(fresh, len(homes), read, added, changed, removed, rebuilt, quarantined, unreadable)
 
     # -- questions ------------------------------------------------------------------------------------------
 

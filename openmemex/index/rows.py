@@ -139,7 +139,8 @@ class Freshness(NamedTuple):
     """What a reconcile did. `fresh` False: the index could not be brought up to date, answers may be old.
 
     `places`: homes looked at; `read`: files or blobs read; `rebuilt`: "" or one line for people;
-    `quarantined`: files of these homes that can't be read as memories, now.
+    `quarantined`: files of these homes that can't be read as memories, now. `unreadable`: folders that
+    can't be looked into: of these the answer is what was known before.
     """
 
     fresh: bool = True
@@ -150,6 +151,7 @@ class Freshness(NamedTuple):
     removed: int = 0
     rebuilt: str = ""
     quarantined: int = 0
+    unreadable: tuple[str, ...] = ()
 
 
 class Filters(NamedTuple):

@@ -67,10 +67,10 @@ class Stale(NamedTuple):
 
 
 class Look(NamedTuple):
-    """What a look at all homes gave: the stale ones, and whether every one could be looked at."""
+    """What a look at all homes gave: the stale ones, and the folders (or repositories) that can't be read."""
 
     stale: list[Stale]
-    complete: bool
+    unreadable: tuple[str, ...]
 
 
 def stamp_of(status: os.stat_result) -> Stamp:
@@ -123,7 +123,7 @@ def look(connection: sqlite3.Connection, homes: Sequence[Place], trees: TreeRead
         )
     }
     stale: list[Stale] = []
-    complete = True
+    unreadable: list[str] = []
     for place in homes:
         home, known_tip, version = known.get((place.kind, place.folder, place.ref), (None, "", 0))
         if place.kind == "branch":
@@ -132,14 +132,14 @@ def look(connection: sqlite3.Connection, homes: Sequence[Place], trees: TreeRead
             try:
                 tip = trees.tip(place) or ""
             except OpenMemexError:
-                complete = False  # the repository is in no state to be read; what is known of it stays
+                unreadable.append(place.folder)  # what is known of it stays
                 continue
             if tip != known_tip:
                 stale.append(Stale(place, home, known_tip, version, None, tip))
             continue
         listing = list_folder(place.folder)
         if not listing.readable:
-            complete = False
+            unreadable.append(place.folder)
         elif listing.digest != known_tip:
             stale.append(Stale(place, home, known_tip, version, listing, listing.digest))
-    return Look(stale, complete)
+    return Look(stale, tuple(dict.fromkeys(unreadable)))

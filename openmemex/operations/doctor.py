@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from openmemex import paths
 from openmemex.branches import lost_branches
 from openmemex.errors import OpenMemexError
 from openmemex.git.repository import Capabilities
@@ -37,6 +38,9 @@ def doctor(ws: Workspace) -> list[Check]:
             checks += [Check(name, *rest) for rest in look(ws)]
         except OpenMemexError as error:
             checks.append(Check(name, False, error.message, error.hint))
+        except OSError as error:
+            told = paths.failure("look at", str(error.filename or ws.data_root), error)
+            checks.append(Check(name, False, told.message, told.hint))
     return checks
 
 
@@ -80,7 +84,9 @@ def _index(ws: Workspace) -> Iterator[_Result]:
     freshness = ws.reconcile()
     if ws.index.warning:
         yield False, ws.index.warning, "see docs/troubleshooting.md"
-    if not freshness.fresh:
+    for folder in freshness.unreadable:
+        yield False, f"{folder} can't be read", "give yourself permission to read and enter that folder"
+    if not freshness.fresh and not freshness.unreadable:
         yield False, "another process holds the index", "try again; `open-memex reindex` makes a new one"
     else:
         total = ws.index.counts(ws.homes())["total"][""]

@@ -112,6 +112,7 @@ SHAPES = {
         quarantined=UNREAD,
         last_sync={"anyOf": [TIME, {"type": "null"}]},
         fetched_at={"anyOf": [TIME, {"type": "null"}]},
+        unpushed={"type": "integer"},
         git=TEXT_OR_NULL,
     ),
     "where": things(

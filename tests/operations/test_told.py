@@ -158,3 +158,17 @@ def test_lists_in_settings_are_typed_with_commas(om, make_repo) -> None:
     om("config", "set", "review.allowBots", "one, two", cwd=repo)
     text = Path(os.environ["OPEN_MEMEX_CONFIG"]).read_text()
     assert json.loads(text)["review"]["allowBots"] == ["one", "two"]
+
+
+def test_a_folder_that_can_not_be_read_is_not_called_a_busy_index(om, run_cli, make_repo) -> None:
+    repo = make_repo()
+    om("add", "the kettle is red", cwd=repo)
+    name = "a" * 300  # longer than any file system takes: nobody can look into it, not even root
+    om("config", "set", "memoryDir", name, cwd=repo)
+    done = run_cli("search", "kettle", cwd=repo)
+    assert done.returncode == 0
+    assert name in done.stderr
+    assert "process" not in done.stderr
+    assert "the kettle is red" in done.stdout
+    checks = om("doctor", cwd=repo, code=1)["checks"]
+    assert any(name in check["text"] for check in checks if not check["ok"])
