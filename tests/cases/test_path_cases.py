@@ -26,15 +26,7 @@ def test_no_command_takes_a_path_or_a_pattern_for_an_id(command, run_cli, om, ma
     memory = om("add", "one memory", cwd=repo)["id"]
     (tmp_path / "x.md").write_text("outside")
     last = {"status": ["archived"], "supersede": ["a new text"]}.get(command[0], command[1:])
-    for ref in (
-        f"{memory}/../{B}",
-        f"{memory[:4]}%",
-        "____",
-        f"../{memory}",
-        f"{memory}.md",
-        f"{memory[:-1]}U",
-        "*",
-    ):
+    for ref in (f"{memory}/../{B}", f"{memory}.md", "____"):
         done = run_cli(command[0], ref, *last, cwd=repo)
         assert done.returncode == 2, (ref, done.stdout)
         assert len(done.stderr.strip().splitlines()) == 2
@@ -42,21 +34,7 @@ def test_no_command_takes_a_path_or_a_pattern_for_an_id(command, run_cli, om, ma
     assert (tmp_path / "x.md").read_text() == "outside"
 
 
-@pytest.mark.parametrize(
-    "folder",
-    [
-        "../out",
-        "/tmp/memories-of-nobody",
-        "a/../../b",
-        "..",
-        ".",
-        ".git/x",
-        "a/.GIT/b",
-        "C:/x",
-        "\\\\host\\x",
-        "~/x",
-    ],
-)
+@pytest.mark.parametrize("folder", ["../out", "/tmp/memories-of-nobody", "a/../../b", ".git/x", "C:/x"])
 def test_a_hand_written_memory_folder_that_leads_out_is_told_and_not_used(
     folder, run_cli, om, home, make_repo
 ) -> None:
@@ -105,9 +83,7 @@ def test_brackets_and_colons_are_shown_as_they_are_even_in_colour(run_cli, om, m
     repo = make_repo("[red]proj[x]")
     texts = [
         "use list[str] in [slug].tsx, end with [/items], see [docs](u), [red]x, :warning: a[0] [bold",
-        "[/x] closes nothing here",
-        "[link=http://x]word[/link] :smile: std::vector",
-        "\\[escaped] %s {0} $HOME <b>word</b> &amp;",
+        "[/x] \\[escaped] [link=http://x]word[/link] %s {0} $HOME <b>word</b> &amp;",
     ]
     for text in texts:
         memory = om("add", text, "--tag", "[wip]", cwd=repo)["id"]
