@@ -169,13 +169,11 @@ def test_a_linked_work_tree_is_the_same_project_with_its_own_branch(om, run_cli,
 # --- CRLF ---
 
 
-@pytest.mark.parametrize("how", ["autocrlf", "attributes", "kept"])
+@pytest.mark.parametrize("how", ["autocrlf", "kept"])
 def test_a_crlf_checkout_has_clean_files_small_diffs_and_no_mixed_line_ends(how, om, make_repo, git) -> None:
     repo = make_repo()
     if how == "autocrlf":
         git("config", "core.autocrlf", "true", cwd=repo)
-    elif how == "attributes":
-        (repo / ".gitattributes").write_text("*.md text eol=crlf\n")
     path = put(repo, TEXT.replace("\n", "\r\n"))
     git("add", "-A", cwd=repo)
     git("commit", "-q", "-m", "memory", cwd=repo)

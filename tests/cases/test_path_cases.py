@@ -18,18 +18,23 @@ def markdown_outside(root: Path, home: Path) -> list[str]:
     return [str(path) for path in root.rglob("*.md") if not any(path.is_relative_to(one) for one in inside)]
 
 
-@pytest.mark.parametrize(
-    "command", [["show"], ["edit", "--tag", "x"], ["forget", "--yes"], ["submit"], ["status"], ["supersede"]]
-)
-def test_no_command_takes_a_path_or_a_pattern_for_an_id(command, run_cli, om, make_repo, tmp_path) -> None:
+def test_no_command_takes_a_path_or_a_pattern_for_an_id(run_cli, om, make_repo, tmp_path) -> None:
     repo = make_repo()
     memory = om("add", "one memory", cwd=repo)["id"]
     (tmp_path / "x.md").write_text("outside")
-    last = {"status": ["archived"], "supersede": ["a new text"]}.get(command[0], command[1:])
-    for ref in (f"{memory}/../{B}", f"{memory}.md", "____"):
-        done = run_cli(command[0], ref, *last, cwd=repo)
-        assert done.returncode == 2, (ref, done.stdout)
-        assert len(done.stderr.strip().splitlines()) == 2
+    rest = {
+        "show": [],
+        "edit": ["--tag", "x"],
+        "forget": ["--yes"],
+        "submit": [],
+        "status": ["archived"],
+        "supersede": ["a new text"],
+    }
+    for command, words in rest.items():
+        for ref in (f"{memory}/../{B}", f"{memory}.md", "____"):
+            done = run_cli(command, ref, *words, cwd=repo)
+            assert done.returncode == 2, (command, ref, done.stdout)
+            assert len(done.stderr.strip().splitlines()) == 2
     assert om("show", memory.lower(), cwd=repo)["content"] == "one memory\n"
     assert (tmp_path / "x.md").read_text() == "outside"
 
