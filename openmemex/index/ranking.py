@@ -3,10 +3,11 @@ streams.
 
 The text score of a memory is a sum over the query's terms (BM25: Robertson and Zaragoza, 2009), with
 
-- k1 0.9; the length normalised as b 0.75 over (length / average) ** 0.75, so that long texts suffer less from
-  being long than b says of short ones; and the whole multiplied by the root of how often the text repeats its
-  words, since a text that says everything twice says nothing more (so it is with source code);
-- tags and aliases counted twice;
+- k1 0.9; b growing with the average length, from 0.6 for chat to 0.75 for articles, over (length / average)
+  ** 0.75, so that one long text among short ones is not buried for being long (the slope at the average is b
+  0.4 to 0.55); the whole multiplied by the root of how often the text repeats its words, since a text that
+  says everything twice says nothing more (so it is with source code);
+- tags and aliases counted twice; single characters of a longer word by a part;
 - a share for neighbours in the query that are neighbours in the memory (sequential dependence: Metzler and
   Croft, 2005), and one for how much of the query the best stretch of the memory holds;
 
@@ -36,7 +37,8 @@ POSTINGS = 6_000
 MOST_VERIFIED = 10_000
 
 K1 = 0.9
-B = 0.75
+LONGEST_B = 0.75
+SHORT = 3.0
 LENGTH_POWER = 0.75
 REPETITION_POWER = 0.5
 LABEL_WEIGHT = 2.0
@@ -266,6 +268,7 @@ class _Scorer:
         self._aside = weighed.aside
         self._pairs = weighed.pairs
         self._average = max(average, 1.0)
+        self._b = LONGEST_B * self._average / (self._average + SHORT)
         self._most = weighed.most
         # Other forms of words that no memory has → the word.
         self._forms: dict[str, str] = {}
@@ -316,7 +319,8 @@ class _Scorer:
             return 0.0
         distinct = len(set(body).union(labels).difference(FUNCTION_TOKENS))
         repetition = max(1.0, candidate.length / max(distinct, 1)) ** REPETITION_POWER
-        norm = K1 * repetition * (1.0 - B + B * (candidate.length / self._average) ** LENGTH_POWER)
+        longer = (candidate.length / self._average) ** LENGTH_POWER
+        norm = K1 * repetition * (1.0 - self._b + self._b * longer)
         score = 0.0
         for token, count in counts.items():
             part = weights[token] * count * (K1 + 1.0) / (count + norm)
