@@ -66,11 +66,33 @@ class Plan:
         for ref in refs:
             step = self._deleted(ref) or self._named(ref)
             steps[step.memory_id] = step
+        for draft in self._halves_in_outbox(steps):
+            steps.setdefault(draft.memory_id, draft)
         for step in list(steps.values()):
             other = self._replaced_by(step)
             if other is not None and other.memory_id not in steps:
                 steps[other.memory_id] = other
         return list(steps.values())
+
+    def _halves_in_outbox(self, steps: dict[str, Step]) -> list[Step]:
+        """The drafts that the drafts of `steps` replace or are replaced by: a pair is shared together."""
+        found: dict[str, Step] = {}
+        waiting = list(steps.values())
+        while waiting:
+            step = waiting.pop()
+            if step.outbox is None:
+                continue
+            for other in (step.outbox.memory.supersedes, step.outbox.memory.superseded_by):
+                if other is None or other in found or other in steps:
+                    continue
+                row = next((row for row in self._rows(other) if row.place_kind == "outbox"), None)
+                if row is not None:
+                    found[other] = self._named(other)
+                    waiting.append(found[other])
+        return list(found.values())
+
+    def _rows(self, memory_id: str) -> list[Row]:
+        return self._ws.index.find(self._ws.homes(), memory_id)
 
     def nothing_new(self, steps: list[Step]) -> bool:
         """Whether HEAD's branch has all of `steps` already."""
@@ -136,7 +158,7 @@ class Plan:
             place = f"on branch {self._target.removeprefix('refs/heads/')}" if self._target else f"in {path}"
             raise DecisionNeeded(
                 f"{row.id} has one text waiting on this computer and another {place}",
-                f"compare them, then forget or edit the draft {draft.path}",
+                f"compare them, and delete the draft or make it say the same: {draft.path}",
             )
         return Step(row.id, path, earlier.raw, row.summary, before=here, outbox=draft)
 

@@ -105,7 +105,7 @@ def as_text(raw: bytes, where: str) -> str:
 
 
 def moment(typed: str) -> str:
-    """The instant of --expires as RFC 3339: of a date, a time or a span from now (30d); "" for `never`."""
+    """--expires as a date or a time, of a date, a time or a span from now (30d); "" for `never`."""
     text = typed.strip()
     if text.lower() in ("never", ""):
         return ""
@@ -117,7 +117,8 @@ def moment(typed: str) -> str:
             return now_text(datetime.now(UTC) + ahead)
         when = parse_time(text)
         if when is not None:
-            return now_text(when)
+            # A day stays a day: it counts to its end.
+            return text if len(text) == len("2026-12-31") else now_text(when)
     except (OverflowError, ValueError):
         pass
     raise UsageError(

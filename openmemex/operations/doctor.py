@@ -12,10 +12,15 @@ from openmemex import paths
 from openmemex.branches import lost_branches
 from openmemex.errors import OpenMemexError
 from openmemex.git.repository import Capabilities
+from openmemex.index.rows import Filters, Row
+from openmemex.memory import frontmatter
 from openmemex.memory.ids import new_id
 from openmemex.store import journal
 from openmemex.trust import secrets
 from openmemex.workspace import Workspace
+from openmemex.writing import open_copy
+
+_ALL = 10_000_000
 
 
 @dataclass(frozen=True)
@@ -160,6 +165,23 @@ def _memory_folder(ws: Workspace) -> Iterator[_Result]:
         yield True, f"{shown} holds {total} memories", ""
 
 
+def _two_texts(ws: Workspace) -> Iterator[_Result]:
+    """One id with a draft here and another text in the repository: a person has to choose."""
+    places: dict[str, dict[str, Row]] = {"outbox": {}, "repository": {}}
+    for home in ws.homes():
+        if home.kind in places:
+            rows = ws.index.list([home], Filters(all=True), _ALL).rows
+            places[home.kind] |= {row.id: row for row in rows}
+    for memory_id in sorted(places["outbox"].keys() & places["repository"].keys()):
+        draft, shared = (open_copy(ws, places[kind][memory_id]) for kind in ("outbox", "repository"))
+        if frontmatter.substance(draft.document.memory) != frontmatter.substance(shared.document.memory):
+            files = f"{places['outbox'][memory_id].path} and {places['repository'][memory_id].path}"
+            yield False, f"{memory_id} has different texts in {files}", "compare them, and delete one"
+        else:
+            told = f"{memory_id} is shared already, its draft is still here"
+            yield False, told, f"open-memex submit {memory_id}"
+
+
 def _branches(ws: Workspace) -> Iterator[_Result]:
     for lost in lost_branches(ws):
         yield False, lost.told, lost.remedy
@@ -173,5 +195,6 @@ _CHECKS: tuple[tuple[str, Callable[[Workspace], Iterator[_Result]]], ...] = (
     ("memory files", _quarantine),
     ("git", _git),
     ("memory folder", _memory_folder),
+    ("drafts", _two_texts),
     ("branches", _branches),
 )

@@ -6,14 +6,14 @@ import os
 from dataclasses import dataclass
 
 from openmemex import faults
-from openmemex.errors import NotFound, OpenMemexError, Refused
+from openmemex.errors import DecisionNeeded, NotFound, OpenMemexError, Refused
 from openmemex.index.rows import Row
 from openmemex.memory import frontmatter, lifecycle
 from openmemex.memory.model import now_text
 from openmemex.selecting import copies, select
 from openmemex.store import files, homes
 from openmemex.workspace import Workspace
-from openmemex.writing import lock_key, open_copy, writing
+from openmemex.writing import Copy, lock_key, open_copy, writing
 
 
 @dataclass(frozen=True)
@@ -65,8 +65,9 @@ def _one(ws: Workspace, planned: Row, soft: bool) -> Item:
         rows = copies(ws, planned.id)
         notes = []
         action = "unchanged"
-        for row in rows:
-            copy = open_copy(ws, row)
+        found = [(row, open_copy(ws, row)) for row in rows]
+        _refuse_two_texts(planned.id, [copy for _, copy in found])
+        for row, copy in found:
             if copy.file is None:
                 notes.append(
                     f"{row.place_label.removeprefix('on ')} still has it: switch there and forget it too"
@@ -88,6 +89,16 @@ def _one(ws: Workspace, planned: Row, soft: bool) -> Item:
         if action == "unchanged" and all(row.place_kind == "branch" for row in rows):
             raise Refused(f"{planned.id} is only {rows[0].place_label}", "; ".join(notes))
     return Item(planned, action, "; ".join(notes))
+
+
+def _refuse_two_texts(memory_id: str, found: list[Copy]) -> None:
+    """One id, two different texts: the confirmation has shown one of them only, so neither goes."""
+    placed = [copy.file for copy in found if copy.file is not None]
+    if len({frontmatter.substance(file.memory) for file in placed}) > 1:
+        raise DecisionNeeded(
+            f"{memory_id} has different texts in {' and '.join(file.path for file in placed)}",
+            "compare them, and delete the file that you do not want by hand",
+        )
 
 
 def _is_in_git(ws: Workspace, home: homes.Home, path: str) -> bool:

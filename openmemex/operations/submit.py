@@ -16,7 +16,7 @@ from openmemex.git.committing import CommitResult
 from openmemex.results import Notice
 from openmemex.sharing import Plan, Step
 from openmemex.store import files, homes, state
-from openmemex.trust import secrets
+from openmemex.trust import admission, secrets
 from openmemex.workspace import Workspace
 from openmemex.writing import lock_key, writing
 
@@ -88,7 +88,7 @@ def submit(
                 notices=(),
                 already=plan.nothing_new(steps),
             )
-        text = secrets.mask(message).text if message else _message(steps)
+        text = secrets.mask(admission.redact(message)[0]).text if message else _message(steps)
         if branch is None:
             _write_files(home, steps)
         try:

@@ -10,6 +10,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Protocol
 
 from openmemex.errors import Refused, UsageError
@@ -47,6 +48,7 @@ ECHO_SECONDS = 600
 again. Both numbers were measured on real sessions: re-saves share 0.29 to 0.36 (docs/protocol.md)."""
 
 REDACTED = "[REDACTED]"
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}\Z")
 
 
 @dataclass(frozen=True)
@@ -286,6 +288,8 @@ def _time(given: str | None) -> str | None:
     moment = parse_time(given)
     if moment is None:
         raise UsageError("that is no time", "write it as 2026-12-31 or 2026-12-31T18:00:00Z")
+    if _DAY.match(given.strip()) and moment.year < 9999:
+        moment += timedelta(days=1, seconds=-1)  # whoever names a day as the end means all of it
     return now_text(moment)
 
 

@@ -172,3 +172,45 @@ def test_a_folder_that_can_not_be_read_is_not_called_a_busy_index(om, run_cli, m
     assert "the kettle is red" in done.stdout
     checks = om("doctor", cwd=repo, code=1)["checks"]
     assert any(name in check["text"] for check in checks if not check["ok"])
+
+
+def test_one_id_with_two_texts_is_told_and_neither_is_lost(om, run_cli, make_repo) -> None:
+    repo = make_repo()
+    memory = om("add", "text of the draft", cwd=repo)["id"]
+    draft = next(Path(os.environ["OPEN_MEMEX_HOME"]).glob(f"memories/project__*/{memory}.md"))
+    folder = repo / ".ai" / "open-memex"
+    folder.mkdir(parents=True)
+    shared = folder / f"{memory}.md"
+    shared.write_text(draft.read_text().replace("of the draft", "of the team"))
+    for words in (["forget", memory, "--yes"], ["submit", memory]):
+        done = run_cli(*words, cwd=repo)
+        assert done.returncode in (1, 3), done.stderr
+        assert str(draft) in done.stderr
+    assert "of the draft" in draft.read_text()
+    assert "of the team" in shared.read_text()
+    checks = om("doctor", cwd=repo, code=1)["checks"]
+    assert any(memory in check["text"] for check in checks if check["name"] == "drafts")
+
+
+def test_a_pair_of_drafts_is_shared_together_whichever_is_named(om, make_repo) -> None:
+    for which in (0, 1):
+        repo = make_repo(f"repo{which}")
+        old = om("add", "deploy on Mondays", cwd=repo)["id"]
+        new = om("supersede", old, "deploy on Tuesdays", cwd=repo)["id"]
+        done = om("submit", (old, new)[which], cwd=repo)
+        assert sorted(done["files"]) == sorted(f".ai/open-memex/{one}.md" for one in (old, new))
+        assert om("sync-status", cwd=repo)["outbox"] == []
+
+
+def test_private_parts_of_a_commit_message_stay_private(om, make_repo, git) -> None:
+    repo = make_repo()
+    memory = om("add", "the kettle is red", cwd=repo)["id"]
+    om("submit", memory, "-m", "say <private>hush hush</private> this", cwd=repo)
+    assert "hush" not in git("log", "-1", "--format=%B", cwd=repo)
+
+
+def test_a_day_as_the_end_means_all_of_that_day(om, make_repo) -> None:
+    repo = make_repo()
+    today = time.strftime("%Y-%m-%d", time.gmtime())
+    om("add", "ends tonight", "--expires", today, cwd=repo)
+    assert om("search", "tonight", cwd=repo)["total"] == 1
