@@ -128,3 +128,26 @@ def test_scope_decides_the_visibility_that_is_written(om, home, make_repo) -> No
     assert "\nvisibility: internal\n" in (home.data / ours["path"]).read_text()
     again = om("add", "mine alone", cwd=repo)
     assert again["action"] == "created", "what is mine alone is no duplicate of the team's"
+
+
+@pytest.mark.parametrize("target", [[], ["--branch", "topic"]], ids=["here", "branch"])
+def test_one_id_with_two_texts_stops_and_the_same_text_is_finished_work(
+    target, om, run_cli, make_repo, git
+) -> None:
+    repo = make_repo()
+    memory = om("add", "the kettle is red", cwd=repo)["id"]
+    draft = Path(om("where", cwd=repo)["outbox"]) / f"{memory}.md"
+    raw = draft.read_bytes()
+    om("submit", memory, *target, cwd=repo)
+    draft.write_bytes(raw.replace(b"red", b"blue"))
+    head = git("rev-parse", "--all", cwd=repo)
+    done = run_cli("submit", memory, *target, cwd=repo)
+    assert done.returncode == 3
+    assert f"{memory}.md" in done.stderr
+    assert git("rev-parse", "--all", cwd=repo) == head
+    assert git("status", "--porcelain", cwd=repo) == ""
+    assert draft.read_bytes() == raw.replace(b"red", b"blue")
+    draft.write_bytes(raw)
+    assert om("submit", memory, *target, cwd=repo)["files"] == [f".ai/open-memex/{memory}.md"]
+    assert git("rev-parse", "--all", cwd=repo) == head
+    assert not draft.exists()
