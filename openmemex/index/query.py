@@ -47,13 +47,13 @@ _GRAMMAR = {
         о об он она они от по под почему при с сколько со так также там то того только у уже чего
         чем что чтобы эта эти это этот я""",
 }
-_HIRAGANA = re.compile("[\u3041-\u309f]+\\Z")
+_HIRAGANA = "[\u3041-\u309f]+\\Z"
 # Particles at the end of a Korean word; with the syllable before them they make a pair that is no word.
 _KOREAN_ENDS = frozenset("은는이가을를에의로와과도")
 
-_QUOTED = re.compile('"([^"]+)"|“([^“”]+)”')
+_QUOTED = '"([^"]+)"|“([^“”]+)”'
 # The signs that make another name of a word (`c` is not `c++`) are seen in its extras only.
-_SIGNED = re.compile(r"\A[.#]|[+#%]\Z")
+_SIGNED = r"\A[.#]|[+#%]\Z"
 
 
 class Phrase(NamedTuple):
@@ -133,12 +133,13 @@ def build(text: str, *, cjk: str = "bigram") -> Query:
         term: (1.0 + math.log(said)) * (_run_weight(term, endings) if segment.is_run_token(term) else 1.0)
         for term, said in {**spellings, **words}.items()
     }
+    quotes = '"' in text or "“" in text
     phrases = [
         phrase
-        for found in _QUOTED.findall(text)[:MOST_PHRASES]
+        for found in (re.findall(_QUOTED, text)[:MOST_PHRASES] if quotes else ())
         if (phrase := _phrase(found[0] or found[1], cjk)) is not None
     ]
-    rest = segment.pieces(_QUOTED.sub(" ", text), cjk=cjk) if phrases else []
+    rest = segment.pieces(re.sub(_QUOTED, " ", text), cjk=cjk) if phrases else []
     return Query(
         text,
         terms,
@@ -165,7 +166,7 @@ def _foreign_grammar(text: str, english: int) -> set[str]:
 
 def _run_weight(token: str, endings: set[str]) -> float:
     """What a pair or triple weighs: less where it is mostly grammar, as in a Korean ending."""
-    return RUN_WEIGHT / 2 if token in endings or _HIRAGANA.match(token) else RUN_WEIGHT
+    return RUN_WEIGHT / 2 if token in endings or re.match(_HIRAGANA, token) else RUN_WEIGHT
 
 
 def _phrase(text: str, cjk: str) -> Phrase | None:
@@ -180,7 +181,7 @@ def _phrase(text: str, cjk: str) -> Phrase | None:
     expression = f'"{" ".join(atom for atom in whole if atom != segment.GAP)}"'
     if not whole:
         expression = " AND ".join(f'("{atom}" OR "{atom}"*)' for atom in dict.fromkeys(atoms))
-    signed = [extra for piece in pieces for extra in piece.extras if _SIGNED.search(extra)]
+    signed = [extra for piece in pieces for extra in piece.extras if re.search(_SIGNED, extra)]
     for extra in signed:
         expression += f' AND "{extra}"'
     pattern = " ".join(re.escape(atom) for atom in atoms)

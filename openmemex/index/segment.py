@@ -237,14 +237,17 @@ def _field(text: str, gram: int) -> tuple[str, str, int]:
     return " ".join(atoms), " ".join(extras), count
 
 
-class _Scripts(NamedTuple):
-    """What is compiled at the first text that is not ASCII: it costs more than a search for ASCII may."""
+class _Scripts:
+    """What is made at the first text that is not ASCII: it costs more than a search for ASCII may."""
 
-    run: re.Pattern[str]
-    plain: re.Pattern[str]
-    marked: re.Pattern[str]
-    change: re.Pattern[str]
-    alone: dict[int, str]
+    def __init__(self) -> None:
+        run = "".join(f"{low}-{high}" for low, high in _RUN_RANGES)
+        plain = r"[^\W_]"
+        self.run = re.compile(f"([{run}]+)")
+        self.plain = re.compile(_CHUNK.format(w=plain) + f"|[{_EMOJI}]")
+        self.marked = re.compile(_CHUNK.format(w=f"(?:{plain}|[{_MARKS}])") + f"|[{_EMOJI}]")
+        self.change = re.compile(_SCRIPTS)
+        self.alone = {ord(char): f"\0{char}\0" for char in FUNCTION_CHARACTERS | PARTICLES}
 
 
 _scripts: _Scripts | None = None
@@ -253,15 +256,7 @@ _scripts: _Scripts | None = None
 def _of_scripts() -> _Scripts:
     global _scripts  # noqa: PLW0603 - made once
     if _scripts is None:
-        run = "".join(f"{low}-{high}" for low, high in _RUN_RANGES)
-        plain = r"[^\W_]"
-        _scripts = _Scripts(
-            re.compile(f"([{run}]+)"),
-            re.compile(_CHUNK.format(w=plain) + f"|[{_EMOJI}]"),
-            re.compile(_CHUNK.format(w=f"(?:{plain}|[{_MARKS}])") + f"|[{_EMOJI}]"),
-            re.compile(_SCRIPTS),
-            {ord(char): f"\0{char}\0" for char in FUNCTION_CHARACTERS | PARTICLES},
-        )
+        _scripts = _Scripts()
     return _scripts
 
 
