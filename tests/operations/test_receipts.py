@@ -56,7 +56,16 @@ def test_a_pull_names_each_memory_under_what_became_of_it(om, make_repo, make_re
 def test_a_replacement_carries_on_what_is_not_said_anew(shared, om, make_repo) -> None:
     repo = make_repo()
     options = ("--type", "gotcha", "--role", "instruction", "--importance", "high", "--tag", "tea")
-    more = ("--path", "src/**", "--ref", "docs/tea.md", "--expires", "2999-01-01", "--alias", "boiler")
+    more = (
+        "--path",
+        "src/**",
+        "--ref",
+        "docs/tea.md",
+        "--expires",
+        "2999-01-01T12:00:00Z",
+        "--alias",
+        "boiler",
+    )
     old = om("add", "the kettle is red", *options, *more, cwd=repo)["id"]
     if shared:
         om("submit", old, cwd=repo)
@@ -68,7 +77,7 @@ def test_a_replacement_carries_on_what_is_not_said_anew(shared, om, make_repo) -
         "low",
         ["tea"],
     )
-    for line in ("src/**", "docs/tea.md", "2999-01-01T00:00:00Z", "boiler", f"supersedes: {old}"):
+    for line in ("src/**", "docs/tea.md", "2999-01-01T12:00:00Z", "boiler", f"supersedes: {old}"):
         assert line in shown["front_matter"]
     assert shown["source"] == "user"
     assert shown["review_state"] == ("proposed" if shared else "draft")
@@ -151,3 +160,29 @@ def test_one_id_with_two_texts_stops_and_the_same_text_is_finished_work(
     assert om("submit", memory, *target, cwd=repo)["files"] == [f".ai/open-memex/{memory}.md"]
     assert git("rev-parse", "--all", cwd=repo) == head
     assert not draft.exists()
+
+
+def test_what_was_forgotten_on_a_branch_is_not_found_through_that_branch(om, make_repo, git) -> None:
+    repo = make_repo()
+    memory = om("add", "the kettle is red", cwd=repo)["id"]
+    om("submit", memory, "--branch", "topic", cwd=repo)
+    assert om("search", "kettle", cwd=repo)["hits"][0]["branch"] == "topic"
+    git("switch", "-q", "topic", cwd=repo)
+    assert om("search", "kettle", cwd=repo)["hits"][0]["branch"] is None
+    om("forget", memory, "--yes", cwd=repo)
+    assert om("search", "kettle", cwd=repo)["total"] == 0
+
+
+def test_a_hook_that_ruins_the_file_in_the_commit_costs_no_draft(om, run_cli, make_repo) -> None:
+    repo = make_repo()
+    memory = om("add", "the kettle is red", cwd=repo)["id"]
+    draft = Path(om("where", cwd=repo)["outbox"]) / f"{memory}.md"
+    hook = repo / ".git" / "hooks" / "pre-commit"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("#!/bin/sh\nfor f in .ai/open-memex/*.md; do echo ruined > $f; git add $f; done\n")
+    hook.chmod(0o755)
+    done = run_cli("submit", memory, cwd=repo)
+    assert done.returncode == 1
+    assert f"{memory}.md" in done.stderr
+    assert "the kettle is red" in draft.read_text()
+    assert om("search", "kettle", cwd=repo)["total"] == 1
