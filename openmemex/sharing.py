@@ -102,8 +102,13 @@ class Plan:
         )
 
     def _deleted(self, ref: str) -> Step | None:
-        """A memory whose file is gone from the work tree can only be named by git's own list of changes."""
+        """A memory whose file is gone from the work tree can only be named by git's own list of changes.
+
+        Where any copy is left, a draft too, nothing was deleted that a commit should tell of.
+        """
         part = normal_id_part(ref)
+        if part and self._rows(part):
+            return None
         gone = [path for path, how in self._changed.items() if how == "deleted" and path.endswith(".md")]
         found = [
             path for path in gone if part and (_stem(path).startswith(part) or _stem(path).endswith(part))

@@ -548,9 +548,10 @@ def _commit_through_git(
     staging.stage(repository.git, blobs, _width(target))
     try:
         faults.reached("submit.staged")
-        names = "".join(f"{path}\0" for path in blobs).encode("utf-8", "surrogateescape")
+        # Each path is marked as literal by itself: --literal-pathspecs would reach the hooks' own git too.
+        names = "".join(f":(top,literal){path}\0" for path in blobs).encode("utf-8", "surrogateescape")
         done = repository.git.run(
-            *("--literal-pathspecs", "commit", "--quiet", "--only", "--cleanup=whitespace", "-m", message),
+            *("commit", "--quiet", "--only", "--cleanup=whitespace", "-m", message),
             *("--pathspec-from-file=-", "--pathspec-file-nul"),
             stdin=names,
             check=False,
@@ -571,7 +572,9 @@ def _commit_through_git(
                 "Nothing was committed. Do what the hook asks for, then run this again.",
             )
     except BaseException:
-        _unstage(repository, checked, blobs)
+        # Interrupted in a hook that runs after the commit, the files are committed: nothing is to be undone.
+        if light.read_ref(repository.site, target.ref) == target.tip:
+            _unstage(repository, checked, blobs)
         raise
     faults.reached("submit.ref-moved")
     assert commit is not None

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from openmemex import faults
 from openmemex.errors import OpenMemexError
 from openmemex.index import schema, segment
-from openmemex.index.rows import Progress
+from openmemex.index.rows import Progress, key_of
 from openmemex.index.sync import UNSETTLED, UNSETTLED_MARK, Stale, stamp_of
 from openmemex.memory import frontmatter, ids
 from openmemex.memory.fences import split
@@ -561,7 +561,7 @@ def _write(
 
 
 def _home(connection: sqlite3.Connection, place: Place) -> tuple[int, int]:
-    key = (place.kind, place.folder, place.ref)
+    key = key_of(place)
     connection.execute("insert or ignore into home (kind, folder, ref) values (?, ?, ?)", key)
     home, version = connection.execute(
         "select id, version from home where kind = ? and folder = ? and ref = ?", key

@@ -30,6 +30,7 @@ from openmemex.index.rows import (
     Row,
     SearchResult,
     Unread,
+    as_stored,
 )
 
 if TYPE_CHECKING:
@@ -363,7 +364,8 @@ class MemoryIndex:
             connection.execute("pragma busy_timeout = 100")
             try:
                 connection.execute(
-                    "insert or replace into cache values (?, ?, ?)", (key, value, int(time.time()))
+                    "insert or replace into cache values (?, ?, ?)",
+                    (as_stored(key), as_stored(value), int(time.time())),
                 )
                 connection.execute(
                     "delete from cache where at < (select at from cache order by at desc limit 1 offset ?)",
@@ -381,7 +383,9 @@ class MemoryIndex:
         """What `remember` kept under `key`; None when nothing is known."""
 
         def read(opened: schema.Opened) -> str | None:
-            row = opened.connection.execute("select value from cache where key = ?", (key,)).fetchone()
+            row = opened.connection.execute(
+                "select value from cache where key = ?", (as_stored(key),)
+            ).fetchone()
             return row[0] if row else None
 
         try:

@@ -52,6 +52,20 @@ Progress = Callable[[int, int], None]
 """Called with how much is done and how much there is in all."""
 
 
+def as_stored(text: str) -> str:
+    """`text` as SQLite can hold it: of a file name that is not UTF-8, the odd bytes stand as escapes."""
+    return (
+        text
+        if text.isascii()
+        else text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    )
+
+
+def key_of(place: Place) -> tuple[str, str, str]:
+    """What the index knows a place by: its kind, its folder, its ref."""
+    return (place.kind, as_stored(place.folder), as_stored(place.ref))
+
+
 class Row(NamedTuple):
     """One memory as lists and searches show it; secrets are masked here whatever the file holds.
 

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from openmemex.errors import OpenMemexError
+from openmemex.index.rows import key_of
 
 if TYPE_CHECKING:
     from openmemex.index.rows import Place, TreeReader
@@ -125,7 +126,7 @@ def look(connection: sqlite3.Connection, homes: Sequence[Place], trees: TreeRead
     stale: list[Stale] = []
     unreadable: list[str] = []
     for place in homes:
-        home, known_tip, version = known.get((place.kind, place.folder, place.ref), (None, "", 0))
+        home, known_tip, version = known.get(key_of(place), (None, "", 0))
         if place.kind == "branch":
             if trees is None:
                 continue

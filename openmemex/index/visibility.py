@@ -18,6 +18,8 @@ import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from openmemex.index.rows import key_of
+
 if TYPE_CHECKING:
     from openmemex.index.rows import Filters, Place
 
@@ -73,7 +75,7 @@ def known_homes(connection: sqlite3.Connection, homes: Sequence[Place]) -> Homes
     found = {
         known[key]: place
         for place in sorted(homes, key=lambda place: RANK.get(place.kind, 9))
-        if (key := (place.kind, place.folder, place.ref)) in known
+        if (key := key_of(place)) in known
     }
     return Homes(tuple(found), found)
 

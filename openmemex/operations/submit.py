@@ -13,6 +13,7 @@ from openmemex import faults
 from openmemex.errors import OpenMemexError, Refused, UsageError
 from openmemex.git import light
 from openmemex.git.committing import CommitResult
+from openmemex.memory import frontmatter
 from openmemex.results import Notice
 from openmemex.sharing import Plan, Step
 from openmemex.store import files, homes, state
@@ -89,6 +90,7 @@ def submit(
                 already=plan.nothing_new(steps),
             )
         text = secrets.mask(admission.redact(message)[0]).text if message else _message(steps)
+        before = git.head().commit
         if branch is None:
             _write_files(home, steps)
         try:
@@ -96,8 +98,9 @@ def submit(
                 {step.path: step.raw for step in steps}, message=text, branch=branch, onto=onto
             )
         except BaseException:
-            # git refused after all: the files are as they were before.
-            _undo(home, steps)
+            # git refused after all: the files are as they were before. Unless it had committed them already.
+            if git.head().commit == before:
+                _undo(home, steps)
             raise
         made = None if not target else light.read_ref(git.site, target)
         if made is not None:
@@ -181,11 +184,24 @@ def _verify(ws: Workspace, home: homes.Home, result: CommitResult, steps: list[S
     """Read the commit back before any draft is deleted: it must hold what was made of each text."""
     entries = ws.git.entries(result.commit, home.shown(home.folder))
     for step in steps:
-        if entries.get(step.memory_id + ".md") != result.blobs[step.path]:
+        found = entries.get(step.memory_id + ".md")
+        if found != result.blobs[step.path] and not _is_a_hooks_work(ws, result, step, found):
             raise OpenMemexError(
                 f"commit {result.commit} does not hold {step.path} as it was submitted; the draft was kept",
-                "look at the commit (a hook may have changed it), then run submit again",
+                "look at the commit, then run submit again",
             )
+
+
+def _is_a_hooks_work(ws: Workspace, result: CommitResult, step: Step, oid: str | None) -> bool:
+    """Whether a commit hook changed the file (a formatter, say) and it still is this memory."""
+    if result.engine != "git commit" or step.raw is None or oid is None:
+        return False
+    try:
+        for _, raw in ws.git.blobs([oid]):
+            frontmatter.parse(raw, stem=step.memory_id, default_scope="project")
+    except OpenMemexError:
+        return False
+    return True
 
 
 def _empty_outbox(steps: list[Step]) -> list[Notice]:

@@ -398,7 +398,7 @@ class _Cleaner:
             notices.append(
                 Notice(
                     "stored-secret",
-                    f"the stored memory holds {kinds} in clear; what is written anew has none",
+                    f"the stored memory holds {kinds} in clear; edit its text to have them masked",
                 )
             )
         return tuple(notices)

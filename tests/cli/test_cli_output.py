@@ -182,7 +182,7 @@ tags        a
 aliases     ship it
 about       src/**
 see         docs/deploy.md
-expires     2999-01-01T00:00:00Z
+expires     2999-01-01T23:59:59Z
 
 Deploys need the VPN
 

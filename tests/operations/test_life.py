@@ -337,10 +337,13 @@ def test_a_list_says_how_many_it_leaves_out(om, run_cli, make_repo) -> None:
     assert "1 more is replaced, retracted, archived or expired: --all" in shown
 
 
-def test_a_folder_with_an_odd_name_is_a_project_like_any_other(om, tmp_path) -> None:
+@pytest.mark.parametrize("in_git", [False, True])
+def test_a_folder_with_an_odd_name_is_a_project_like_any_other(in_git, om, git, tmp_path) -> None:
     for name in (b"caf\xe9", "設計 ノート".encode(), b"a\nb"):
         folder = tmp_path / os.fsdecode(name)
         folder.mkdir()
+        if in_git:
+            git("init", "-q", cwd=folder)
         assert om("add", "kept here", cwd=folder)["action"] == "created"
         assert om("add", "kept in any locale", cwd=folder, env={"LC_ALL": "C"})["action"] == "created"
         assert om("list", cwd=folder)["total"] == 2

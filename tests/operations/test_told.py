@@ -160,6 +160,68 @@ def test_lists_in_settings_are_typed_with_commas(om, make_repo) -> None:
     assert json.loads(text)["review"]["allowBots"] == ["one", "two"]
 
 
+def _hook(repo: Path, name: str, script: str) -> Path:
+    hook = repo / ".git" / "hooks" / name
+    hook.write_text("#!/bin/sh\n" + script)
+    hook.chmod(0o755)
+    return hook
+
+
+def test_a_hook_sees_the_memory_as_in_any_commit(om, run_cli, make_repo, git) -> None:
+    repo = make_repo()
+    _hook(repo, "pre-commit", 'if git diff --cached -- "*.md" | grep -q FORBIDDEN; then exit 1; fi\n')
+    memory = om("add", "a FORBIDDEN word", cwd=repo)["id"]
+    assert run_cli("submit", memory, cwd=repo).returncode == 1
+    assert git("log", "--oneline", cwd=repo).count("\n") == 0
+    assert len(om("sync-status", cwd=repo)["outbox"]) == 1
+
+
+def test_what_a_formatting_hook_makes_of_a_memory_is_what_is_shared(om, make_repo, git) -> None:
+    repo = make_repo()
+    script = "for f in .ai/open-memex/*.md; do sed -i s/rawword/nice/ $f; git add $f; done\n"
+    _hook(repo, "pre-commit", script)
+    memory = om("add", "a rawword here", cwd=repo)["id"]
+    done = om("submit", memory, cwd=repo)
+    assert "a nice here" in git("show", f"HEAD:{done['files'][0]}", cwd=repo)
+    assert om("sync-status", cwd=repo)["outbox"] == []
+    assert om("search", "nice", cwd=repo)["total"] == 1
+
+
+def test_an_interrupt_after_the_commit_undoes_nothing(om, make_repo, git) -> None:
+    repo = make_repo()
+    hook = _hook(repo, "post-commit", "touch started\nsleep 30\n")
+    memory = om("add", "the kettle is red", cwd=repo)["id"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "openmemex", "submit", memory],
+        cwd=repo,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    end = time.monotonic() + 60
+    while not (repo / "started").exists() and time.monotonic() < end:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    hook.unlink()
+    assert git("status", "--porcelain", "--", ".ai", cwd=repo) == ""
+    assert om("submit", memory, cwd=repo)["already"] is True
+    assert om("sync-status", cwd=repo)["outbox"] == []
+    assert git("log", "--format=%s", cwd=repo).count("Memory") == 1
+
+
+def test_a_draft_is_never_taken_for_a_deletion(om, make_repo, git) -> None:
+    repo = make_repo()
+    memory = om("add", "the kettle is red", cwd=repo)["id"]
+    om("submit", memory, "--dry-run", cwd=repo)
+    folder = repo / ".ai" / "open-memex"
+    folder.mkdir(parents=True)
+    (folder / f"{memory}.md").write_text("half\n")
+    git("add", "-A", ".ai", cwd=repo)
+    (folder / f"{memory}.md").unlink()
+    om("submit", memory, cwd=repo)
+    assert "the kettle is red" in git("show", f"HEAD:.ai/open-memex/{memory}.md", cwd=repo)
+
+
 def test_a_folder_that_can_not_be_read_is_not_called_a_busy_index(om, run_cli, make_repo) -> None:
     repo = make_repo()
     om("add", "the kettle is red", cwd=repo)
