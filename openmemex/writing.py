@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from openmemex import faults, paths
-from openmemex.errors import NotFound, OpenMemexError, Refused
+from openmemex.errors import IndexBusy, NotFound, OpenMemexError, Refused
 from openmemex.git import light
 from openmemex.index import segment
 from openmemex.index.rows import Filters, Row
@@ -231,7 +231,10 @@ def judged(
     ws: Workspace, screened: admission.Screened, replaces: str = ""
 ) -> admission.Admitted | admission.Duplicate | admission.Blocked:
     """Whether `screened` says something new in its scope here, apart from the memory that it `replaces`."""
-    near = ws.index.neighbours(screened.content, scope_homes(ws, screened.scope))
+    try:
+        near = ws.index.neighbours(screened.content, scope_homes(ws, screened.scope))
+    except IndexBusy:
+        near = []  # the write stands; a double that it makes is told by nobody until the index is free
     return admission.judge(
         screened,
         [one for one in near if one.id != replaces],

@@ -15,12 +15,13 @@ from openmemex.git.repository import Capabilities
 from openmemex.index.rows import Filters, Row
 from openmemex.memory import frontmatter
 from openmemex.memory.ids import new_id
-from openmemex.store import journal
+from openmemex.store import files, journal
 from openmemex.trust import secrets
 from openmemex.workspace import Workspace
 from openmemex.writing import open_copy
 
 _ALL = 10_000_000
+_SHOWN = 20
 
 
 @dataclass(frozen=True)
@@ -108,6 +109,26 @@ def _quarantine(ws: Workspace) -> Iterator[_Result]:
         yield False, f"{one.path}{line}: {one.reason}", "mend the file by hand; it was left as it is"
 
 
+def _values(ws: Workspace) -> Iterator[_Result]:
+    """Values that were read leniently: a misspelt state or type counts as the default until it is mended."""
+    odd = [
+        (f"{file.home.shown(file.path)}, line {problem.line}: {problem.field} {problem.text}")
+        for home in ws.homes()
+        if home.kind != "branch"
+        for file in files.scan(home)
+        if isinstance(file, files.MemoryFile)
+        for problem in file.document.problems
+    ]
+    for told in odd[:_SHOWN]:
+        yield (
+            False,
+            secrets.mask(told).text,
+            "mend that line by hand, or set the field with `open-memex edit`",
+        )
+    if len(odd) > _SHOWN:
+        yield False, f"{len(odd) - _SHOWN} more values like that", "mend these first, then look again"
+
+
 def _project(ws: Workspace) -> Iterator[_Result]:
     project = ws.project
     if project.source == "none":
@@ -175,8 +196,8 @@ def _two_texts(ws: Workspace) -> Iterator[_Result]:
     for memory_id in sorted(places["outbox"].keys() & places["repository"].keys()):
         draft, shared = (open_copy(ws, places[kind][memory_id]) for kind in ("outbox", "repository"))
         if frontmatter.substance(draft.document.memory) != frontmatter.substance(shared.document.memory):
-            files = f"{places['outbox'][memory_id].path} and {places['repository'][memory_id].path}"
-            yield False, f"{memory_id} has different texts in {files}", "compare them, and delete one"
+            both = f"{places['outbox'][memory_id].path} and {places['repository'][memory_id].path}"
+            yield False, f"{memory_id} has different texts in {both}", "compare them, and delete one"
         else:
             told = f"{memory_id} is shared already, its draft is still here"
             yield False, told, f"open-memex submit {memory_id}"
@@ -193,6 +214,7 @@ _CHECKS: tuple[tuple[str, Callable[[Workspace], Iterator[_Result]]], ...] = (
     ("project", _project),
     ("index", _index),
     ("memory files", _quarantine),
+    ("values", _values),
     ("git", _git),
     ("memory folder", _memory_folder),
     ("drafts", _two_texts),

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -75,3 +76,16 @@ def test_two_processes_with_the_same_text_write_one_memory(home, run_cli, tmp_pa
         answers.append(json.loads(out))
     assert sorted(answer["action"] for answer in answers) == ["created", *["duplicate"] * 5]
     assert len({answer["id"] for answer in answers}) == 1
+
+
+def test_a_write_stands_while_the_index_can_not_even_be_read(home, om, run_cli, tmp_path) -> None:
+    om("add", "first of all", "--scope", "personal", cwd=tmp_path)
+    with sqlite3.connect(home.data / "index.db", isolation_level=None) as other:
+        other.execute("pragma locking_mode = exclusive")
+        other.execute("begin exclusive")
+        done = om("add", "second to none", "--scope", "personal", cwd=tmp_path)
+        assert done["action"] == "created"
+        assert [notice["kind"] for notice in done["notices"]] == ["index-busy"]
+        assert (home.data / done["path"]).exists()
+    other.close()
+    assert om("list", "--scope", "personal", cwd=tmp_path)["total"] == 2

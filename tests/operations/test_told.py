@@ -276,3 +276,18 @@ def test_a_day_as_the_end_means_all_of_that_day(om, make_repo) -> None:
     today = time.strftime("%Y-%m-%d", time.gmtime())
     om("add", "ends tonight", "--expires", today, cwd=repo)
     assert om("search", "tonight", cwd=repo)["total"] == 1
+
+
+def test_a_misspelt_value_is_told_with_its_line(om, make_repo) -> None:
+    repo = make_repo()
+    folder = repo / ".ai" / "open-memex"
+    folder.mkdir(parents=True)
+    memory = "01K6AB3XZQ7WVD9J1M2N4P5Q6A"
+    (folder / f"{memory}.md").write_text(
+        f"---\nid: {memory}\nscope: project\nstatus: retractd\nexpires_at: soon\n---\ntext\n"
+    )
+    checks = [c for c in om("doctor", cwd=repo, code=1)["checks"] if c["name"] == "values"]
+    assert [check["ok"] for check in checks] == [False, False]
+    assert "line 4" in checks[0]["text"]
+    assert "status" in checks[0]["text"]
+    assert "line 5" in checks[1]["text"]
