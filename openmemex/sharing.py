@@ -229,7 +229,8 @@ class Plan:
         if old.superseded_by not in (None, new_id, old.id):
             raise DecisionNeeded(
                 f"{path} is already replaced by {old.superseded_by}, not by {new_id}",
-                f"replace that one instead: open-memex supersede {old.superseded_by} TEXT",
+                f"forget this draft (open-memex forget {new_id}) and replace that one instead: "
+                f"open-memex supersede {old.superseded_by} TEXT",
             )
         known = chains(self._ws, "project")
         loop = known.loop(old.id)
