@@ -347,3 +347,10 @@ def test_a_folder_with_an_odd_name_is_a_project_like_any_other(in_git, om, git, 
         assert om("add", "kept here", cwd=folder)["action"] == "created"
         assert om("add", "kept in any locale", cwd=folder, env={"LC_ALL": "C"})["action"] == "created"
         assert om("list", cwd=folder)["total"] == 2
+
+
+def test_a_memory_can_be_named_by_the_place_that_commands_print(om, make_repo) -> None:
+    repo = make_repo()
+    added = om("add", "one memory", cwd=repo)
+    for ref in (added["path"], added["path"].rpartition("/")[2], "./" + added["path"]):
+        assert om("show", ref, cwd=repo)["id"] == added["id"]
