@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from openmemex.errors import DecisionNeeded, NotFound, UsageError
-from openmemex.memory.ids import is_id, normal_id_part
+from openmemex.memory.ids import normal_id_part
 
 if TYPE_CHECKING:
     from openmemex.index.rows import Row
@@ -26,7 +26,7 @@ def select(ws: Workspace, text: str) -> Row:
 
 def copies(ws: Workspace, text: str) -> list[Row]:
     """Every place that holds the one memory `text` names, best first; errors as `select`."""
-    part = normal_id_part(_id_of_path(text))
+    part = normal_id_part(text)
     if part is None:
         raise UsageError(
             f"{_quoted(text)} is no memory id.",
@@ -53,13 +53,6 @@ def copies(ws: Workspace, text: str) -> list[Row]:
             f"{part} fits {len(ids)} memories: {shown}.", "Type more of the id that you mean."
         )
     return rows
-
-
-def _id_of_path(text: str) -> str:
-    """The id in the place of a memory file as every command prints it; any other text as it is."""
-    name = text.replace("\\", "/").rpartition("/")[2]
-    stem = name.removesuffix(".md")
-    return stem if stem != name and is_id(stem.upper()) else text
 
 
 def _quoted(text: str) -> str:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
+from typing import Any
 
 from openmemex.index.rows import Row
 from openmemex.memory.fences import split
-from openmemex.memory.model import Memory
+from openmemex.memory.model import FIELDS, HistoryEntry, Link, Memory
 from openmemex.results import Notice
 from openmemex.selecting import copies
 from openmemex.trust import secrets
@@ -18,13 +19,14 @@ from openmemex.writing import open_copy
 class Shown:
     """One memory: its row, its fields, its text, and the other places that hold the same id.
 
-    `content` and `front_matter` are what the file says, with any secret that was put there by hand masked.
+    `content` and `front_matter` (field name → value as JSON has it; fields that this program does not know
+    too) are what the file says, with any secret that was put there by hand masked.
     """
 
     row: Row
     memory: Memory
     content: str
-    front_matter: str
+    front_matter: dict[str, Any]
     others: tuple[Row, ...]
     notices: tuple[Notice, ...]
 
@@ -40,13 +42,41 @@ def show(ws: Workspace, ref: str) -> Shown:
     notices = staleness(ws, freshness)
     text = secrets.mask(document.memory.body)
     parts = split(document.raw)
-    front = secrets.mask(parts.text[parts.start : parts.end])
-    if text.spans or front.spans:
+    hidden = len(text.spans) + len(secrets.find(parts.text[parts.start : parts.end]))
+    if hidden:
         notices.append(
             Notice(
                 "secret",
-                f"{row.rel_path} holds {len(text.spans) + len(front.spans)} secret(s) in clear; "
+                f"{row.rel_path} holds {hidden} secret(s) in clear; "
                 "they are masked here only. Edit the file and replace them.",
             )
         )
-    return Shown(row, document.memory, text.text, front.text, tuple(others), tuple(notices))
+    return Shown(row, document.memory, text.text, _front(document.memory), tuple(others), tuple(notices))
+
+
+def _front(memory: Memory) -> dict[str, Any]:
+    """The front matter's fields by name: in the table's order, optional ones where set, unknown ones last."""
+    fields = {
+        field.name: _masked(memory.value(field.name))
+        for field in FIELDS
+        if not (field.optional and memory.value(field.name) in (None, ()))
+    }
+    return {**fields, **{secrets.mask(name).text: _masked(value) for name, value in memory.extra.items()}}
+
+
+def _masked(value: Any) -> Any:
+    """`value` as JSON has it, with the secrets in its texts masked."""
+    if isinstance(value, str):
+        return secrets.mask(value).text
+    if isinstance(value, HistoryEntry):
+        return {
+            name: _masked(part)
+            for name, part in zip(("at", "by", "from", "to", "note"), astuple(value), strict=True)
+        }
+    if isinstance(value, Link):
+        return {"rel": _masked(value.rel), "to": _masked(value.to)}
+    if isinstance(value, tuple | list):
+        return [_masked(part) for part in value]
+    if isinstance(value, dict):
+        return {str(name): _masked(part) for name, part in value.items()}
+    return value

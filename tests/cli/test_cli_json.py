@@ -71,7 +71,7 @@ SHAPES = {
         hidden={"type": "object", "additionalProperties": COUNT},
     ),
     "list": things(items=many(things(**MEMORY)), shown=COUNT, total=COUNT),
-    "show": things(**MEMORY, content=TEXT, front_matter=TEXT),
+    "show": things(**MEMORY, content=TEXT, front_matter={"type": "object"}),
     "forget": things(
         items=many(things(id=ID, action=TEXT, path=TEXT, note=TEXT_OR_NULL, hint=TEXT_OR_NULL)),
         done=COUNT,

@@ -112,7 +112,7 @@ def test_a_note_gives_its_front_matter_and_options_win(add, stored, tmp_path):
     assert shown["content"].strip() == "Body"
     assert (shown["type"], shown["importance"], shown["tags"]) == ("gotcha", "high", ["deploy", "ops"])
     assert "note: of the file's front matter this was not used: title, date\n" in err
-    assert "ship it" in shown["front_matter"]
+    assert shown["front_matter"]["aliases"] == ["ship it"]
 
 
 def test_a_type_that_memories_do_not_have_is_told_not_refused(add, stored, tmp_path):
