@@ -371,6 +371,10 @@ class MemoryIndex:
                     "delete from cache where at < (select at from cache order by at desc limit 1 offset ?)",
                     (MOST_REMEMBERED,),
                 )
+            except sqlite3.OperationalError as error:
+                # Not worth waiting for, and no reason for what comes next not to wait.
+                if schema.trouble(error) != "busy":
+                    raise
             finally:
                 self._timeout = -1
 

@@ -297,3 +297,15 @@ def test_the_missing_write_ahead_log_is_told_by_every_run(
         assert reader.index.warning == "no write-ahead log here"
         reader.index.close()
         reader.index.warning = ""
+
+
+def test_what_may_be_forgotten_does_not_make_the_next_write_impatient(
+    personal: Folder, reader: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    personal.write("common words")
+    reader.settled(personal)
+    with _holder(reader.path, 2):
+        reader.index.remember("key", "value")
+        added = personal.write("common words too")
+        assert reader.look(personal).fresh
+        assert added in reader.ids(personal)
