@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import shlex
 from dataclasses import dataclass
 
-from openmemex.errors import OpenMemexError
+from openmemex.errors import NotFound
 from openmemex.git import light
 from openmemex.store import state
 from openmemex.workspace import Workspace
@@ -28,7 +29,7 @@ class LostBranch:
     @property
     def remedy(self) -> str:
         """The command that brings the branch back, while git still has its commits."""
-        return f"git branch {self.name} {self.commit}"
+        return f"git branch {shlex.quote(self.name)} {self.commit}"
 
 
 def lost_branches(ws: Workspace) -> list[LostBranch]:
@@ -41,18 +42,18 @@ def lost_branches(ws: Workspace) -> list[LostBranch]:
     assert home is not None
     folder = home.shown(home.folder)
     here = set(os.listdir(home.folder)) if os.path.isdir(home.folder) else set()
+    committed: dict[str, str] | None = None
     lost = []
     for ref, commit in state.branch_tips(ws.data_root, ws.site.common_dir).items():
         if light.read_ref(ws.site, ref) is not None:
             continue
+        if committed is None:
+            committed = {} if ws.git.head().unborn else ws.git.entries("HEAD", folder)
         try:
-            missing = [
-                name
-                for name, oid in ws.git.entries(commit, folder).items()
-                if name not in here and ws.git.entries("HEAD", folder).get(name) != oid
-            ]
-        except OpenMemexError:
-            missing = []
+            held = ws.git.entries(commit, folder)
+        except NotFound:
+            held = {}
+        missing = [name for name, oid in held.items() if name not in here and committed.get(name) != oid]
         if missing:
             ids = tuple(sorted(name.removesuffix(".md") for name in missing))
             lost.append(LostBranch(ref.removeprefix("refs/heads/"), commit, ids))

@@ -8,6 +8,7 @@ nothing.
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass, field
 
 from openmemex.errors import DecisionNeeded, NotFound, OpenMemexError, Refused
@@ -144,7 +145,9 @@ class Plan:
         there = self._at_revision(row.id, self._target) if self._target else None
         if there is None:
             branch = row.place_label.removeprefix("on branch ")
-            raise Refused(f"{row.id} is {row.place_label} already", f"push it: git push -u origin {branch}")
+            raise Refused(
+                f"{row.id} is {row.place_label} already", f"push it: git push -u origin {shlex.quote(branch)}"
+            )
         path = f"{self._folder}/{row.id}.md"
         return Step(row.id, path, there.raw, row.summary)
 

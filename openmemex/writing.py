@@ -7,6 +7,7 @@ steps of earlier runs finished first, the index up to date before the decision a
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from openmemex import faults, paths
 from openmemex.errors import IndexBusy, NotFound, OpenMemexError, Refused
 from openmemex.git import light
 from openmemex.index import segment
-from openmemex.index.rows import Filters, Row
+from openmemex.index.rows import EVERY, Filters, Row
 from openmemex.memory import frontmatter, lifecycle
 from openmemex.memory.ids import new_id
 from openmemex.memory.model import HistoryEntry, Memory, now_text, parse_time
@@ -58,7 +59,7 @@ def writable_copy(ws: Workspace, row: Row) -> files.MemoryFile:
         branch = row.place_label.removeprefix("on branch ")
         raise Refused(
             f"{row.id} is on branch {branch}, which is not checked out here",
-            f"run `git switch {branch}` first, then try again",
+            f"run `git switch {shlex.quote(branch)}` first, then try again",
         )
     return copy.file
 
@@ -90,7 +91,7 @@ def chains(ws: Workspace, scope: str) -> lifecycle.Chains:
 
     Call it after a reconcile.
     """
-    listed = ws.index.list(scope_homes(ws, scope), Filters(all=True), 10_000_000)
+    listed = ws.index.list(scope_homes(ws, scope), Filters(all=True), EVERY)
     return lifecycle.Chains(
         {
             row.id: lifecycle.Pointers(row.supersedes, row.superseded_by, row.status)

@@ -49,6 +49,8 @@ if TYPE_CHECKING:
 
 
 Progress = Callable[[int, int], None]
+EVERY = 10_000_000
+"""A limit that no list reaches."""
 """Called with how much is done and how much there is in all."""
 
 

@@ -12,7 +12,7 @@ from openmemex import paths
 from openmemex.branches import lost_branches
 from openmemex.errors import OpenMemexError
 from openmemex.git.repository import Capabilities
-from openmemex.index.rows import Filters, Row
+from openmemex.index.rows import EVERY, Filters, Row
 from openmemex.memory import frontmatter
 from openmemex.memory.ids import new_id
 from openmemex.store import files, journal
@@ -20,7 +20,6 @@ from openmemex.trust import secrets
 from openmemex.workspace import Workspace
 from openmemex.writing import open_copy
 
-_ALL = 10_000_000
 _SHOWN = 20
 
 
@@ -191,7 +190,7 @@ def _two_texts(ws: Workspace) -> Iterator[_Result]:
     places: dict[str, dict[str, Row]] = {"outbox": {}, "repository": {}}
     for home in ws.homes():
         if home.kind in places:
-            rows = ws.index.list([home], Filters(all=True), _ALL).rows
+            rows = ws.index.list([home], Filters(all=True), EVERY).rows
             places[home.kind] |= {row.id: row for row in rows}
     for memory_id in sorted(places["outbox"].keys() & places["repository"].keys()):
         draft, shared = (open_copy(ws, places[kind][memory_id]) for kind in ("outbox", "repository"))

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from openmemex.index.rows import Filters, Row, Unread
+from openmemex.index.rows import EVERY, Filters, Row, Unread
 from openmemex.memory.ids import is_id
 from openmemex.results import Progress
 from openmemex.store import state
 from openmemex.workspace import Workspace
-
-_ALL = 10_000_000
 
 
 @dataclass(frozen=True)
@@ -47,11 +45,8 @@ def pull(ws: Workspace, *, progress: Progress | None = None) -> Pulled:
     state.set_pulled(ws.data_root, ws.git.site.common_dir, pulled)
     ws.reconcile(progress)
     prefix = folder + "/"
-    rows = (
-        {}
-        if home is None
-        else {row.rel_path: row for row in ws.index.list([home], Filters(all=True), 10_000_000).rows}
-    )
+    known = () if home is None else ws.index.list([home], Filters(all=True), EVERY).rows
+    rows = {row.rel_path: row for row in known}
     added: list[Row] = []
     changed: list[Row] = []
     removed: list[str] = []

@@ -7,14 +7,12 @@ from datetime import UTC, datetime
 
 from openmemex.branches import lost_branches
 from openmemex.errors import OpenMemexError
-from openmemex.index.rows import Filters, Row, Unread
+from openmemex.index.rows import EVERY, Filters, Row, Unread
 from openmemex.memory.ids import is_id
 from openmemex.memory.model import now_text
 from openmemex.results import Notice, Progress
 from openmemex.store import state
 from openmemex.workspace import Project, Workspace, staleness
-
-_ALL = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -55,7 +53,7 @@ def sync_status(ws: Workspace, *, progress: Progress | None = None) -> SyncStatu
 
     def rows(kind: str) -> tuple[Row, ...]:
         chosen = [home for home in homes if home.kind == kind]
-        return tuple(ws.index.list(chosen, Filters(all=True), _ALL).rows) if chosen else ()
+        return tuple(ws.index.list(chosen, Filters(all=True), EVERY).rows) if chosen else ()
 
     states: dict[str, int] = {}
     for row in rows("repository"):

@@ -10,6 +10,8 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 
 def test_no_branch_is_claimed_that_was_not_made(om, make_repo, make_remote, git) -> None:
     repo = make_repo()
@@ -31,19 +33,23 @@ def test_a_dry_run_says_when_there_is_nothing_to_commit(om, run_cli, make_repo) 
     assert "Would" not in run_cli("submit", memory, "--dry-run", cwd=repo).stdout
 
 
-def test_a_deleted_branch_with_memories_is_told_and_can_be_brought_back(om, run_cli, make_repo, git) -> None:
-    repo = make_repo()
+@pytest.mark.parametrize(("name", "commits"), [("gone", 1), ("gone", 0), ("gone;touch$IFS.ouch", 1)])
+def test_a_deleted_branch_with_memories_is_told_and_can_be_brought_back(
+    name, commits, om, run_cli, make_repo, git
+) -> None:
+    repo = make_repo(commits=commits)
     memory = om("add", "the kettle is red", cwd=repo)["id"]
-    om("submit", memory, "--branch", "gone", cwd=repo)
-    git("branch", "-D", "gone", cwd=repo)
+    om("submit", memory, "--branch", name, cwd=repo)
+    git("branch", "-D", name, cwd=repo)
     told = run_cli("sync-status", cwd=repo)
     assert "gone" in told.stderr
     [check] = [c for c in om("doctor", cwd=repo, code=1)["checks"] if c["name"] == "branches"]
     assert check["ok"] is False
-    assert check["fix"].startswith("git branch gone ")
-    subprocess.run(check["fix"].split(), cwd=repo, check=True)
+    assert check["fix"].startswith("git branch ")
+    subprocess.run(check["fix"], cwd=repo, check=True, shell=True)
     assert om("search", "kettle", cwd=repo)["total"] == 1
     assert om("doctor", cwd=repo)["checks"]
+    assert not (repo / ".ouch").exists()
 
 
 def test_a_merged_branch_that_is_deleted_is_forgotten_silently(om, make_repo, git) -> None:
