@@ -18,10 +18,6 @@ DOCS = sorted([*CHECKOUT.glob("*.md"), *(CHECKOUT / "docs").rglob("*.md")])
 README = (CHECKOUT / "README.md").read_text("utf-8")
 EVERY_COMMAND = {"--json", "--project", "--verbose", "--plain", "--help"}
 
-needs_cli = pytest.mark.skipif(
-    not (CHECKOUT / "openmemex" / "cli" / "app.py").exists(), reason="there is no command line yet"
-)
-
 
 def without_code(text: str) -> str:
     return re.sub(r"`[^`\n]*`", "", re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL))
@@ -95,7 +91,6 @@ def test_the_readme_is_short():
     assert len(README.splitlines()) <= 130
 
 
-@needs_cli
 def test_the_readme_tour_works_as_written(git, make_repo, make_remote, clone, run_cli):
     tour = README[README.index("## Five minutes") : README.index("## Where things live")]
     lines = [line for line in code_lines(tour) if line.strip()]
@@ -167,12 +162,10 @@ def options_in(text: str) -> set[str]:
     return set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", text))
 
 
-@needs_cli
 def test_every_command_is_documented_and_no_other():
     assert sorted(documented_commands()) == sorted(leaf_commands())
 
 
-@needs_cli
 def test_every_option_is_documented_and_no_other(help_of):
     differences = []
     for path, text in documented_commands().items():
@@ -185,7 +178,6 @@ def test_every_option_is_documented_and_no_other(help_of):
     assert differences == []
 
 
-@needs_cli
 def test_every_command_has_an_example_that_names_real_options(help_of):
     wrong = []
     for path, text in documented_commands().items():
@@ -199,7 +191,6 @@ def test_every_command_has_an_example_that_names_real_options(help_of):
     assert wrong == []
 
 
-@needs_cli
 def test_help_of_every_command_holds_an_example_and_the_common_options(help_of):
     lacking = []
     for path in leaf_commands():
@@ -220,7 +211,6 @@ def documented_keys(text: str) -> set[str]:
     return {part.partition(":")[0].strip() for part in inner.split(",")} - {""}
 
 
-@needs_cli
 def test_documents_for_machines_have_the_documented_keys(make_repo, make_remote, clone, run_cli):
     text = (CHECKOUT / "docs" / "protocol.md").read_text("utf-8")
     memory = set(

@@ -7,7 +7,6 @@ import subprocess
 import sys
 
 import pytest
-from conftest import CHECKOUT
 
 # Each of these costs more than a search may, or pulls in something that does.
 FORBIDDEN = frozenset(
@@ -41,10 +40,6 @@ FORBIDDEN = frozenset(
 # As the installed script does it.
 SCRIPT = "import sys; from openmemex.cli.fast import run; sys.argv[0] = 'open-memex'; sys.exit(run())"
 
-needs_cli = pytest.mark.skipif(
-    not (CHECKOUT / "openmemex" / "cli" / "fast.py").exists(), reason="there is no command line yet"
-)
-
 
 def loaded(code: str, *args: str, cwd) -> tuple[set[str], str]:
     """The modules that a process loads (as `-X importtime` names them), and what it prints."""
@@ -67,7 +62,6 @@ def heavy(names: set[str]) -> list[str]:
     return sorted(n for n in names if n in FORBIDDEN or n.split(".")[0] in FORBIDDEN)
 
 
-@needs_cli
 @pytest.mark.parametrize("words", [["search", "rotation"], ["search", "--limit", "3", "rotation of keys"]])
 def test_a_search_with_nothing_changed_loads_nothing_heavy(home, make_repo, run_cli, words):
     repo = make_repo(origin="https://example.org/team/app.git")
@@ -82,7 +76,6 @@ def test_a_search_with_nothing_changed_loads_nothing_heavy(home, make_repo, run_
     assert heavy(names - before) == []
 
 
-@needs_cli
 def test_json_output_loads_json_and_nothing_else_heavy(home, make_repo, run_cli):
     repo = make_repo()
     run_cli("add", "Key rotation happens on Mondays", cwd=repo)

@@ -116,7 +116,7 @@ NOTHING = [
     "ghp_" + "x" * 36,
     "ghp_" + "X" * 36 + " ghp_" + "*" * 36 + " ghp_your_token_here ghp_<token> ghp_${TOKEN}",
     "ghp_" + "1234567890abcdefghijklmnopqrstuvwxyz",
-    "sk-" + "x" * 48 + " sk-your-api-key-goes-here sk-ant-api03-your-api-key-here",
+    "sk-" + "x" * 48 + " sk-" + "your-api-key-goes-here sk-" + "ant-api03-your-api-key-here",
     "xoxb-" + "your-token-here xoxp-" + "x" * 30,
     "AK" + "IAIOSFODNN7EXAMPLE",
     "AK" + "IA" + "X" * 16,
