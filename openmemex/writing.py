@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -133,7 +133,10 @@ def already_expired(expires_at: str | None) -> list[Notice]:
 
 def _keep_out_of_git(ws: Workspace) -> None:
     """Let git ignore a data root that lies in a work tree: personal memories are never to be committed."""
-    site = light.find_site(ws.data_root, ws.environ)
+    try:
+        site = light.find_site(ws.data_root, ws.environ)
+    except light.BrokenSite:
+        return  # a .git that leads nowhere commits nothing
     ignore = os.path.join(ws.data_root, ".gitignore")
     if site is not None and site.root and not os.path.lexists(ignore):
         paths.make_folder(ws.data_root)
@@ -211,7 +214,9 @@ def finish_interrupted(ws: Workspace, key: str) -> None:
 
 
 def _finish_supersede(ws: Workspace, intent: journal.Intent) -> None:
-    value: Callable[[str], str] = lambda name: str(intent.values.get(name) or "")  # noqa: E731
+    def value(name: str) -> str:
+        return str(intent.values.get(name) or "")
+
     home = homes.Home(value("place"), value("folder"), "", value("key"), ws.data_root)
     try:
         new = files.read(home, value("new"))

@@ -297,3 +297,8 @@ def test_a_misspelt_value_is_told_with_its_line(om, make_repo) -> None:
     assert "line 4" in checks[0]["text"]
     assert "status" in checks[0]["text"]
     assert "line 5" in checks[1]["text"]
+
+
+def test_a_git_file_that_leads_nowhere_above_the_data_root_stops_no_write(om, home, tmp_path) -> None:
+    (home / ".git").write_text("gitdir: /nowhere\n")
+    assert om("add", "kept all the same", "--scope", "personal", cwd=tmp_path)["action"] == "created"
