@@ -19,6 +19,7 @@ CHECKOUT = Path(__file__).resolve().parent.parent
 FOLDER = CHECKOUT / ".venv-memex"
 _STAMP = FOLDER / "made-for.json"
 _OLDEST = (3, 11)
+_PACKAGES = ("openmemex", "hooks")
 
 
 class Failure(Exception):
@@ -79,7 +80,7 @@ def ensure(extra: str = "") -> Environment:
         "python": f"{sys.version} {sys.executable}",
         "place": str(CHECKOUT),
         "dependencies": _digest([CHECKOUT / "pyproject.toml"]),
-        "package": _digest(sorted((CHECKOUT / "openmemex").rglob("*.py"))),
+        "package": _digest([file for name in _PACKAGES for file in sorted((CHECKOUT / name).rglob("*.py"))]),
     }
     had = _read_stamp()
     environment = Environment(FOLDER)
@@ -152,7 +153,8 @@ def _install(environment: Environment, extras: list[str]) -> None:
             if (CHECKOUT / name).exists():
                 shutil.copy2(CHECKOUT / name, source / name)
         ignored = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(CHECKOUT / "openmemex", source / "openmemex", ignore=ignored)
+        for name in _PACKAGES:
+            shutil.copytree(CHECKOUT / name, source / name, ignore=ignored)
         what = f"{source}[{','.join(extras)}]" if extras else str(source)
         build = ["install", "--no-build-isolation"]
         _run(_pip(environment, *build, what), "installing OpenMemex failed")

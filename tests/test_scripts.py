@@ -125,3 +125,15 @@ def test_the_ci_script_is_sound_bash_and_may_be_started():
     assert subprocess.run(["bash", "-n", str(script)]).returncode == 0
     assert script.stat().st_mode & 0o111
     assert "set -euo pipefail" in script.read_text("utf-8")
+
+
+def test_every_package_of_the_checkout_is_installed():
+    import tomllib
+
+    told = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]
+    folders = {
+        ".".join(p.parent.relative_to(CHECKOUT).parts) for p in CHECKOUT.glob("openmemex/**/__init__.py")
+    }
+    renamed = {name: folder for name, folder in told["package-dir"].items()}
+    assert set(told["packages"]) == folders | set(renamed)
+    assert all((CHECKOUT / folder / "__init__.py").is_file() for folder in renamed.values())
