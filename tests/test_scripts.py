@@ -131,9 +131,8 @@ def test_every_package_of_the_checkout_is_installed():
     import tomllib
 
     told = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]
-    folders = {
-        ".".join(p.parent.relative_to(CHECKOUT).parts) for p in CHECKOUT.glob("openmemex/**/__init__.py")
-    }
-    renamed = {name: folder for name, folder in told["package-dir"].items()}
+    made = CHECKOUT.glob("openmemex/**/__init__.py")
+    folders = {".".join(path.parent.relative_to(CHECKOUT).parts) for path in made}
+    renamed = told["package-dir"]
     assert set(told["packages"]) == folders | set(renamed)
     assert all((CHECKOUT / folder / "__init__.py").is_file() for folder in renamed.values())
