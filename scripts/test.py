@@ -12,6 +12,7 @@ import subprocess
 import sys
 
 import environment
+import other_gits
 
 
 def main(arguments: list[str]) -> int:
@@ -47,13 +48,19 @@ def _workers() -> str:
     return str(min(4, os.cpu_count() or 1))
 
 
+def _other_gits() -> dict[str, str]:
+    """Where the other versions of git are, if they were fetched before (scripts/other_gits.py)."""
+    folders = {name: other_gits.FOLDER / words[0] for name, words in other_gits.WANTED.items()}
+    return {name: str(folder) for name, folder in folders.items() if (folder / "bin" / "git").exists()}
+
+
 def _run(command: list[str]) -> tuple[int, list[str]]:
     """Run in the checkout, pass its output on as it comes; returns exit code and the lines."""
     print(f"\n$ python {' '.join(command[1:])}", flush=True)
     process = subprocess.Popen(
         command,
         cwd=environment.CHECKOUT,
-        env={**environment.clean_environ(), "NO_COLOR": "1", "PYTHONUNBUFFERED": "1"},
+        env={**_other_gits(), **environment.clean_environ(), "NO_COLOR": "1", "PYTHONUNBUFFERED": "1"},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
