@@ -6,18 +6,20 @@ class OpenMemexError(Exception):
 
     `message` is one line that names the file or ref; `hint` is one line that says what to do next ("" when
     there is nothing to do). `exit_code` follows the command line's table (docs/protocol.md): 1 failed or
-    refused, 2 wrong usage, 3 a person must decide, 4 done in part.
+    refused, 2 wrong usage, 3 a person must decide, 4 done in part. `words`: what another program (a hook, a
+    server) said about it, line by line as it said it; shown below the message.
     """
 
     exit_code = 1
 
-    def __init__(self, message: str, hint: str = "") -> None:
+    def __init__(self, message: str, hint: str = "", words: tuple[str, ...] = ()) -> None:
         super().__init__(message)
         self.message = message
         self.hint = hint
+        self.words = words
 
     def __str__(self) -> str:
-        return f"{self.message}\n{self.hint}" if self.hint else self.message
+        return "\n".join([self.message, *self.words, *([self.hint] if self.hint else [])])
 
 
 class UsageError(OpenMemexError):

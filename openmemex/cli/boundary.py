@@ -81,6 +81,7 @@ def _report(error: Exception, argv: list[str]) -> int:
         _flush()
     usage = isinstance(told, UsageError)
     screen.note(told.message, kind="usage" if usage else "error")
+    screen.quote(told.words)
     screen.note(told.hint or (_READ_HELP if usage else _ASK_DOCTOR))
     return told.exit_code
 
@@ -90,12 +91,17 @@ def _without_secrets(error: OpenMemexError) -> OpenMemexError:
     from openmemex.trust.secrets import mask  # only an error pays for it
 
     error.message, error.hint = mask(error.message).text, mask(error.hint).text
+    if error.words:
+        error.words = tuple(mask("\n".join(error.words)).text.split("\n"))  # a key can go over several lines
     return error
 
 
-def error_json(error: OpenMemexError) -> dict[str, dict[str, str | int]]:
-    """The document that stands on stdout when a command with `--json` fails."""
-    return {"error": {"message": error.message, "hint": error.hint, "code": error.exit_code}}
+def error_json(error: OpenMemexError) -> dict[str, dict[str, str | int | list[str]]]:
+    """The document that stands on stdout when a command with `--json` fails; `words` only where there are
+    some.
+    """
+    said = {"words": list(error.words)} if error.words else {}
+    return {"error": {"message": error.message, "hint": error.hint, "code": error.exit_code, **said}}
 
 
 def _flush() -> None:

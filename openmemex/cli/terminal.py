@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from typing import Any, TextIO
 
-from openmemex.cli.escape import for_json, one_line
+from openmemex.cli.escape import for_json, one_line, visible
 
 DEFAULT_WIDTH = 80
 _STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
@@ -88,6 +88,11 @@ class Screen:
         if kind and self._colours(sys.stderr):
             head = _styled(head, "red" if kind == "error" else "yellow")
         write(sys.stderr, head + one_line(text) + "\n")
+
+    def quote(self, lines: Iterable[str]) -> None:
+        """Write what another program said, line by line as it said it, with a mark before each."""
+        for line in lines:
+            write(sys.stderr, f"  | {visible(line)}".rstrip() + "\n")
 
     def ask(self, question: str) -> str:
         """What a person answers to a question on the terminal; "" when the input ends."""
