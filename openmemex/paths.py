@@ -105,7 +105,7 @@ def make_folder(path: str, mode: int = PRIVATE_FOLDER) -> None:
             raise failure("make the folder", folder, error) from None
     if missing:
         # Without this a power cut could forget the new folder together with the first file in it.
-        _sync_folder(at)
+        sync_folder(at)
 
 
 def atomic_write(
@@ -144,7 +144,7 @@ def atomic_write(
         temporary = ""
         faults.reached("write.renamed")
         if fsync:
-            _sync_folder(os.path.dirname(path) or ".")
+            sync_folder(os.path.dirname(path) or ".")
     except OSError as error:
         raise failure("write", path, error) from None
     finally:
@@ -174,7 +174,7 @@ def create_exclusively(path: str, data: bytes, mode: int = PRIVATE_FILE, *, fsyn
         faults.reached("write.renamed")
         _discard(temporary)
         if fsync:
-            _sync_folder(os.path.dirname(path) or ".")
+            sync_folder(os.path.dirname(path) or ".")
     except FileExistsError:
         raise
     except OSError as error:
@@ -183,11 +183,31 @@ def create_exclusively(path: str, data: bytes, mode: int = PRIVATE_FILE, *, fsyn
         _discard(temporary)
 
 
+def write_beside(path: str, data: bytes, mode: int = PRIVATE_FILE) -> str:
+    """Write `data` to a temporary file beside `path`, put it on disk, and return its name.
+
+    For whoever replaces many files in one pass: a rename makes it the file, `sync_folder` keeps the rename.
+    Modes and leftovers as with `atomic_write`. Raises OpenMemexError.
+    """
+    _remove_leftovers(os.path.dirname(path) or ".")
+    temporary = _temporary_name(path)
+    try:
+        try:
+            status = os.lstat(path)
+            kept = stat.S_IMODE(status.st_mode) & 0o777 if stat.S_ISREG(status.st_mode) else None
+        except FileNotFoundError:
+            kept = None
+        _write_whole(temporary, data, mode, True, kept)
+    except OSError as error:
+        raise failure("write", path, error) from None
+    return temporary
+
+
 def remove_file(path: str) -> None:
     """Remove the file `path`, and put the folder without it on disk. Raises OpenMemexError."""
     try:
         os.unlink(path)
-        _sync_folder(os.path.dirname(path) or ".")
+        sync_folder(os.path.dirname(path) or ".")
     except OSError as error:
         raise failure("remove", path, error) from None
 
@@ -245,7 +265,7 @@ def _write_whole(path: str, data: bytes, mode: int, fsync: bool, kept_mode: int 
         raise
 
 
-def _sync_folder(folder: str) -> None:
+def sync_folder(folder: str) -> None:
     """Put a rename on disk. Windows has no such call and some network file systems refuse it: no harm."""
     if os.name == "nt":
         return

@@ -90,7 +90,7 @@ def commit(
     committed already, that commit is the result. Raises Refused with nothing changed; the message says why.
     """
     text = _message(message)
-    with _lock(repository):
+    with repository_lock(repository):
         checked = _check(repository, list(files), branch, onto)
         target = checked.target
         if dry_run:
@@ -602,7 +602,7 @@ def _message(text: str) -> str:
 
 
 @contextlib.contextmanager
-def _lock(repository: Repository) -> Iterator[None]:
+def repository_lock(repository: Repository) -> Iterator[None]:
     """One commit at a time in a repository, whichever process makes it; the lock dies with the process."""
     path = os.path.join(repository.site.common_dir, "open-memex.lock")
     lock = FileLock(path, timeout=_LOCK_SECONDS, mode=0o666 if repository.shared else 0o644)

@@ -6,8 +6,9 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from openmemex.git import committing, history, identity, light, staging, transport
+from openmemex.git import committing, conflicts, history, identity, light, staging, transport
 from openmemex.git.committing import CommitResult
+from openmemex.git.conflicts import Settled, Settlement, Sides, Unmerged
 from openmemex.git.identity import RepositoryIdentity
 from openmemex.git.light import Site
 from openmemex.git.objects import Signature
@@ -76,6 +77,22 @@ class GitProvider:
     def pending_operation(self) -> str | None:
         """merge, rebase, am, cherry-pick, revert or bisect when one waits to be finished; else None."""
         return self._repository.pending_operation()
+
+    def unmerged(self, folders: Sequence[str] = ()) -> list[Unmerged]:
+        """Every path in conflict below `folders` (from the top; none: everywhere), in order of path."""
+        return conflicts.unmerged(self._repository.git, folders)
+
+    def sides(self, unmerged: Sequence[Unmerged] = ()) -> Sides:
+        """What to call the base, ours and theirs of a conflict; see conflicts.sides."""
+        return conflicts.sides(Repository(self.site, self._environ), unmerged)
+
+    def contents(self, oids: Iterable[str]) -> dict[str, bytes]:
+        """The bytes of blobs by id, as `blobs`, for a process that needs no libgit2 otherwise."""
+        return conflicts.contents(self._repository.git, oids)
+
+    def settle(self, settlements: Sequence[Settlement], expected: Mapping[str, Unmerged]) -> Settled:
+        """Write and stage what each file in conflict came to; see conflicts.settle."""
+        return conflicts.settle(Repository(self.site, self._environ), settlements, expected)
 
     def folder_status(self, folder: str) -> list[FolderEntry]:
         """What differs from HEAD below `folder` (from the top), and nothing of the rest; writes nothing."""
