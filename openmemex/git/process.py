@@ -48,6 +48,11 @@ _MISLEADING: Final = (
     "GIT_DIFF_OPTS",
     "GIT_REFLOG_ACTION",
 )
+# How a person watches git at work. It would be mixed into git's words, `Authorization: …` included.
+_TRACES: Final = re.compile(r"GIT_TRACE2?(_.*)?|GIT_CURL_VERBOSE")
+_TO_STDERR: Final = frozenset({"1", "2", "true"})
+# Oldest git whose commands and options are all there.
+OLDEST: Final = (2, 30)
 
 
 class Done(NamedTuple):
@@ -134,7 +139,8 @@ class Git:
         if not writes:
             own["GIT_OPTIONAL_LOCKS"] = "0"
         return run_git(
-            ("-c", "core.fsync=all", *args) if durable else args,
+            # The second is what git before 2.36 called it.
+            ("-c", "core.fsync=all", "-c", "core.fsyncObjectFiles=true", *args) if durable else args,
             cwd=self.folder,
             environ=self.environ,
             env={**own, **self._place, **(env or {})},
@@ -143,14 +149,48 @@ class Git:
             seconds=seconds,
         )
 
-    def run_network(self, *args: str, allow: Collection[int] = (0,), check: bool = True) -> Done:
-        """Run a command that talks to a remote: never asks anything, and not longer than NETWORK_SECONDS."""
+    def run_network(
+        self,
+        *args: str,
+        allow: Collection[int] = (0,),
+        check: bool = True,
+        seconds: float | None = None,
+        own_language: bool = False,
+    ) -> Done:
+        """Run a command that talks to a remote: never asks anything, and not longer than `seconds`
+        (NETWORK_SECONDS).
+        """
         env = {}
         if not (self.environ.get("GIT_SSH_COMMAND") or self.environ.get("GIT_SSH")):
             configured = self.run("config", "--get", "core.sshCommand", allow=(0, 1))
             if not configured.text.strip():
                 env["GIT_SSH_COMMAND"] = "ssh -oBatchMode=yes"
-        return self.run(*args, allow=allow, check=check, seconds=NETWORK_SECONDS, writes=True, env=env)
+        return self.run(
+            *args,
+            allow=allow,
+            check=check,
+            seconds=NETWORK_SECONDS if seconds is None else seconds,
+            writes=True,
+            own_language=own_language,
+            env=env,
+        )
+
+
+def oldest() -> str:
+    """The oldest git that this program works with, as a version."""
+    return ".".join(map(str, OLDEST))
+
+
+def version(environ: Mapping[str, str] = os.environ) -> str:
+    """The version that the git on the PATH tells of itself. Raises Refused without one."""
+    done = run_git(["--version"], cwd=os.path.abspath(os.sep), environ=environ, seconds=LOCAL_SECONDS)
+    return done.text.strip().removeprefix("git version ")
+
+
+def is_old(told: str) -> bool:
+    """Whether a version as git tells it is below OLDEST; one that can't be read is not."""
+    match = re.match(r"(\d+)\.(\d+)", told)
+    return match is not None and (int(match[1]), int(match[2])) < OLDEST
 
 
 def _finds_itself(site: Site) -> bool:
@@ -178,7 +218,11 @@ def run_git(
     seconds: float = LOCAL_SECONDS,
 ) -> Done:
     """Run git anywhere; see Git.run. `allow` None: any exit code is fine."""
-    clean = {name: value for name, value in environ.items() if name not in _MISLEADING}
+    clean = {
+        name: value
+        for name, value in environ.items()
+        if name not in _MISLEADING and not (_TRACES.fullmatch(name) and value.lower() in _TO_STDERR)
+    }
     clean.update(GIT_TERMINAL_PROMPT="0", GCM_INTERACTIVE="never", GIT_PAGER="cat", GIT_EDITOR=":")
     clean.update(env or {})
     try:
@@ -196,7 +240,8 @@ def run_git(
         if not os.path.isdir(cwd):
             raise Refused(f"{cwd} is gone", "Start again from a folder that exists.") from None
         raise Refused(
-            "git was not found on the PATH", "Install git 2.39 or newer (https://git-scm.com/downloads)."
+            "git was not found on the PATH",
+            f"Install git {oldest()} or newer (https://git-scm.com/downloads).",
         ) from None
     except OSError as error:
         raise Refused(f"git could not be started in {cwd}: {error.strerror}") from None

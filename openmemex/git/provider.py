@@ -6,12 +6,13 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from openmemex.git import committing, conflicts, history, identity, light, staging, transport
+from openmemex.git import committing, conflicts, history, identity, light, pushing, staging, transport
 from openmemex.git.committing import CommitResult
 from openmemex.git.conflicts import Settled, Settlement, Sides, Unmerged
 from openmemex.git.identity import RepositoryIdentity
 from openmemex.git.light import Site
 from openmemex.git.objects import Signature
+from openmemex.git.pushing import PushResult
 from openmemex.git.repository import Capabilities, Repository
 from openmemex.git.staging import FolderEntry
 from openmemex.git.transport import Progress, PullResult
@@ -140,6 +141,11 @@ class GitProvider:
     def pull(self, folder: str = "", *, progress: Progress | None = None) -> PullResult:
         """Fetch and fast-forward the current branch, or refuse and change nothing; see transport.pull."""
         return transport.pull(Repository(self.site, self._environ), folder, progress=progress)
+
+    def push(self, branch: str, *, remote: str | None = None, set_upstream: bool = True) -> PushResult:
+        """Push `branch` to its namesake at `remote`, never by force; see pushing.push."""
+        repository = Repository(self.site, self._environ)
+        return pushing.push(repository, branch, remote=remote, set_upstream=set_upstream)
 
     def push_command(self, branch: str) -> list[str]:
         """The shell command that pushes `branch` to where this repository pushes; [] without a remote."""

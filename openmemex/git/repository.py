@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from openmemex.errors import NotFound, Refused
-from openmemex.git import light
+from openmemex.git import light, process, staging_file
 from openmemex.git.light import Site
 from openmemex.git.objects import GitObjects, LibgitObjects, Objects, Signature
 from openmemex.git.process import Git, GitFailed
@@ -49,6 +50,10 @@ class Config:
         last = found[-1]
         return True if last is None else last.lower() not in _FALSE
 
+    def values(self, key: str) -> list[str]:
+        """Every value of a key that may stand several times, in order."""
+        return [value or "" for value in self._values.get(key, [])]
+
     def keys(self, prefix: str) -> list[str]:
         """The keys that begin with `prefix`."""
         return [key for key in self._values if key.startswith(prefix)]
@@ -57,8 +62,11 @@ class Config:
 class Capabilities(NamedTuple):
     """What kind of repository this is, and who does what in it.
 
-    `engine`: "libgit2" or "git", who reads and writes objects; `reason`: why it is not libgit2. `hooks`:
-    executable hooks that a commit would start. `signing`: commit.gpgsign.
+    `engine`: "libgit2" or "git", who reads and writes objects; `reason`: why it is not libgit2. `old_git`:
+    the git here is below the oldest that is supported. `index_version`: of the staging area's file, 0 without
+    one. `state`: the operation that waits to be finished. `hooks`: executable hooks that a commit would
+    start; `push_hook`: a push would. `signing`: commit.gpgsign; `signing_kind`: openpgp, ssh or x509 then.
+    `filters`: the filter drivers that the repository's attributes name.
     """
 
     git_version: str
@@ -73,6 +81,19 @@ class Capabilities(NamedTuple):
     shared: bool
     signing: bool
     hooks: tuple[str, ...]
+    old_git: bool = False
+    linked: bool = False
+    state: str | None = None
+    signing_kind: str = ""
+    push_hook: bool = False
+    index_version: int = 0
+    sparse_index: bool = False
+    split_index: bool = False
+    fsmonitor: bool = False
+    replaced: bool = False
+    alternates: bool = False
+    ignore_case: bool = False
+    filters: tuple[str, ...] = ()
 
 
 class Repository:
@@ -118,6 +139,10 @@ class Repository:
         if self.partial:
             self.engine_reason = "a partial clone"
             return GitObjects(self.git)
+        if self.replaced:
+            # libgit2 reads the replaced objects: what it commits would take the replacements back.
+            self.engine_reason = "replaced objects"
+            return GitObjects(self.git)
         import pygit2
 
         try:
@@ -144,42 +169,104 @@ class Repository:
         )
 
     @property
+    def replaced(self) -> bool:
+        """Whether git shows other objects here than those that are named (git-replace(1), grafts)."""
+        if not self.config.flag("core.usereplacerefs", True):
+            return False
+        common = self.site.common_dir
+        with contextlib.suppress(OSError):
+            if any(os.scandir(os.path.join(common, "refs", "replace"))):
+                return True
+        with contextlib.suppress(OSError), open(os.path.join(common, "packed-refs"), "rb") as file:
+            if b" refs/replace/" in file.read():
+                return True
+        if os.path.isdir(os.path.join(common, "reftable")):
+            listed = self.git.run("for-each-ref", "--count=1", "--format=x", "refs/replace/")
+            return bool(listed.text)
+        return os.path.exists(os.path.join(common, "info", "grafts"))
+
+    @property
     def signing(self) -> bool:
         """Whether the user wants every commit signed."""
         return self.config.flag("commit.gpgsign")
 
+    def require_git(self) -> None:
+        """Raise Refused where the git on the PATH is missing, or older than this program can work with."""
+        told = process.version(self.environ)
+        if process.is_old(told):
+            raise Refused(
+                f"git {told} is too old: git {process.oldest()} is the oldest that does what is needed here",
+                "Install a newer git (https://git-scm.com/downloads). Nothing was changed.",
+            )
+
     def capabilities(self) -> Capabilities:
         """Everything that decides how this repository is served."""
         engine = self.objects.engine
-        config = self.config
+        config, common = self.config, self.site.common_dir
+        told = process.version(self.environ)
+        index = staging_file.look(os.path.join(self.site.git_dir, "index"), self.object_format)
         return Capabilities(
-            git_version=self.git.run("--version").text.strip().removeprefix("git version "),
+            git_version=told,
             engine=engine,
             reason=self.engine_reason,
-            object_format=config.get("extensions.objectformat", "sha1"),
+            object_format=self.object_format,
             ref_storage=config.get("extensions.refstorage", "files"),
             bare=self.site.bare,
-            shallow=os.path.exists(os.path.join(self.site.common_dir, "shallow")),
+            shallow=os.path.exists(os.path.join(common, "shallow")),
             partial=self.partial,
             sparse=config.flag("core.sparsecheckout"),
             shared=self.shared,
             signing=self.signing,
+            signing_kind=config.get("gpg.format", "openpgp").lower() if self.signing else "",
             hooks=self.commit_hooks(),
+            old_git=process.is_old(told),
+            linked=self.site.git_dir != common,
+            state=self.pending_operation(),
+            push_hook=self.hook("pre-push") is not None,
+            index_version=index.version,
+            sparse_index="sdir" in index.extensions,
+            split_index="link" in index.extensions,
+            fsmonitor=config.get("core.fsmonitor", "false").lower() not in _FALSE,
+            replaced=self.replaced,
+            alternates=os.path.exists(os.path.join(common, "objects", "info", "alternates")),
+            ignore_case=config.flag("core.ignorecase"),
+            filters=self._filters(),
         )
+
+    @property
+    def object_format(self) -> str:
+        """sha1 or sha256."""
+        return self.config.get("extensions.objectformat", "sha1")
+
+    def _filters(self) -> tuple[str, ...]:
+        """The filter drivers that attributes for the whole repository name."""
+        own = self.config.get("core.attributesfile")
+        files = [os.path.join(self.site.common_dir, "info", "attributes")]
+        files += [os.path.join(self.site.root, ".gitattributes")] if self.site.root else []
+        files += [os.path.expanduser(own)] if own else []
+        named: dict[str, None] = {}
+        for path in files:
+            # A pipe of that name would block.
+            if os.path.isfile(path):
+                with contextlib.suppress(OSError), open(path, encoding="utf-8", errors="replace") as file:
+                    for line in file:
+                        rules = [] if line.lstrip().startswith("#") else line.split()[1:]
+                        named.update({rule[7:]: None for rule in rules if rule.startswith("filter=")})
+        return tuple(named)
 
     def commit_hooks(self) -> tuple[str, ...]:
         """The hooks that `git commit` would start here."""
+        return tuple(name for name in _OBJECT_HOOKS if self.hook(name) is not None)
+
+    def hook(self, name: str) -> str | None:
+        """The path of the hook `name` that git would start here (githooks(5)); None when it would not."""
         configured = self.config.get("core.hookspath")
         if configured:
             folder = os.path.join(self.site.root or self.site.git_dir, os.path.expanduser(configured))
         else:
             folder = os.path.join(self.site.common_dir, "hooks")
-        found = []
-        for name in _OBJECT_HOOKS:
-            path = os.path.join(folder, name)
-            if os.path.isfile(path) and os.access(path, os.X_OK):
-                found.append(name)
-        return tuple(found)
+        path = os.path.join(folder, name)
+        return path if os.path.isfile(path) and os.access(path, os.X_OK) else None
 
     def pending_operation(self) -> str | None:
         """What waits to be finished: merge, rebase, am, cherry-pick, revert or bisect; None when nothing."""

@@ -6,16 +6,19 @@ and hooks, and keeps shallow clones whole.
 
 from __future__ import annotations
 
+import base64
+import contextlib
 import os
 import re
 import shlex
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
+from urllib.parse import unquote
 
 from openmemex.errors import Refused
 from openmemex.git import history, identity, light, staging
 from openmemex.git.process import HOOK_SECONDS, Done
-from openmemex.git.repository import Repository
+from openmemex.git.repository import Config, Repository
 from openmemex.memory.model import now_text
 
 Progress = Callable[[str, int, int], None]
@@ -39,6 +42,7 @@ class PullResult(NamedTuple):
     authors: tuple[str, ...]
     ahead: int
     default_branch: str | None
+    engine: str = "git"  # who fetched and moved the branch: always git itself
 
 
 class _Upstream(NamedTuple):
@@ -63,14 +67,13 @@ def pull(repository: Repository, folder: str = "", *, progress: Progress | None 
     diverged (how many ahead and behind), the remote's branch moved back, local changes in the way, no
     network.
     """
+    repository.require_git()
     branch, before = _current_branch(repository)
     upstream = _upstream(repository, branch)
     step = progress or (lambda _name, _done, _total: None)
     step(f"Fetching from {upstream.remote}", 0, 2)
     fetched_at = now_text()
-    if upstream.remote != ".":
-        _fetch(repository, upstream)
-    target = _fetched(repository, upstream)
+    target = _bring(repository, upstream)
     step("Fast-forwarding", 1, 2)
     ahead, behind = _apart(repository, before, target)
     if before is not None:
@@ -165,35 +168,94 @@ def _fetch(repository: Repository, upstream: _Upstream) -> None:
     done = repository.git.run_network(*quiet, "--", upstream.remote, *named, check=False)
     if done.code == 0:
         return
+    said = without_secrets(repository, upstream.remote, done.err)
     raise Refused(
-        f"Nothing could be fetched from {_shown(repository, upstream.remote)}: {_words(done)}",
+        f"Nothing could be fetched from {shown(repository, upstream.remote)}: {reason_of(said)}",
         f"Nothing was changed. See that `git fetch {shlex.quote(upstream.remote)}` works, then pull again.",
     )
 
 
-def _words(done: Done) -> str:
-    """git's own words about a failed fetch, without what it adds about access rights in general."""
+def reason_of(said: str) -> str:
+    """git's own words about a failed transfer on one line, without its advice about access rights in
+    general.
+    """
     general = re.compile(
         r"Please make sure you have the correct access|and the repository exists", re.IGNORECASE
     )
-    lines = [line for line in done.err.splitlines() if line.strip() and not general.search(line)]
-    return done._replace(err="\n".join(lines)).reason
+    lines = [line for line in said.splitlines() if line.strip() and not general.search(line)]
+    return Done(1, b"", "\n".join(lines)).reason
 
 
-def _shown(repository: Repository, remote: str) -> str:
+def without_secrets(repository: Repository, remote: str, text: str) -> str:
+    """`text` without what this clone's own settings use to log in at `remote`, in any form a server may
+    repeat it: passwords and tokens in its addresses, and those in http.extraHeader.
+    """
+    config = repository.config
+    for secret in sorted(_secrets(repository, remote, config), key=len, reverse=True):
+        text = text.replace(secret, "***")
+    return text
+
+
+def _secrets(repository: Repository, remote: str, config: Config) -> set[str]:
+    found: set[str] = set()
+    urls = [remote]
+    for which in ((), ("--push",)):
+        done = repository.git.run("remote", "get-url", "--all", *which, "--", remote, check=False)
+        urls += done.text.splitlines()
+    for url in urls:
+        match = re.match(r"[a-z+]+://([^/?#]*)@", url, re.IGNORECASE)
+        if match:
+            user, _, password = match[1].partition(":")
+            # A user alone is a token with http, and a plain account name with ssh.
+            token = password or (user if url.lower().startswith("http") else "")
+            found |= {token, unquote(token)}
+    for key in config.keys("http."):
+        if not key.lower().endswith(".extraheader"):
+            continue
+        for value in config.values(key):
+            words = value.partition(":")[2].split()
+            found |= set(words)
+            for word in words:
+                with contextlib.suppress(ValueError):
+                    found.add(base64.b64decode(word, validate=True).decode("utf-8").partition(":")[2])
+    # Shorter ones would take ordinary words apart.
+    return {secret for secret in found if len(secret) >= 8}
+
+
+def shown(repository: Repository, remote: str) -> str:
+    """A remote for people: its name, and where it is, without any credential."""
     url = identity.remote_url(repository.git, remote)
     normal = None if url is None else identity.normal_origin(url, repository.git.folder)
     return remote if normal is None else f"{remote} ({normal})"
 
 
-def _fetched(repository: Repository, upstream: _Upstream) -> str:
-    """The commit that the followed branch is at now, from what git noted of the fetch (FETCH_HEAD)."""
+def _bring(repository: Repository, upstream: _Upstream) -> str:
+    """Fetch, and return the commit that the followed branch is at now."""
     short = upstream.merge.removeprefix("refs/heads/")
-    found: str | None = None
+    found = None
     if upstream.remote == ".":
         found = light.read_ref(repository.site, upstream.merge)
     else:
-        # Not the remote-tracking ref: it outlives a branch that was deleted at the remote.
+        # A second time, as an editor that fetches in the background may have written over what git noted.
+        for _ in range(2):
+            _fetch(repository, upstream)
+            found = _fetched(repository, short)
+            if found is not None:
+                break
+    if found is None:
+        raise Refused(
+            f"{upstream.remote} has no branch {short}: there is nothing to pull",
+            f"Push yours (git push -u {shlex.quote(upstream.remote)} {shlex.quote(short)}), or follow "
+            "another one (git branch --set-upstream-to=REMOTE/BRANCH).",
+        )
+    return found
+
+
+def _fetched(repository: Repository, short: str) -> str | None:
+    """The commit of the remote's branch `short`, from what git noted of the last fetch (FETCH_HEAD)."""
+    # Not the remote-tracking ref: it outlives a branch that was deleted at the remote.
+    found = None
+    try:
         with open(
             os.path.join(repository.site.git_dir, "FETCH_HEAD"), encoding="utf-8", errors="replace"
         ) as file:
@@ -201,12 +263,8 @@ def _fetched(repository: Repository, upstream: _Upstream) -> str:
                 oid, _, rest = line.rstrip("\n").partition("\t")
                 if rest.partition("\t")[2].removeprefix("branch ").startswith(f"'{short}' of "):
                     found = oid
-    if found is None:
-        raise Refused(
-            f"{upstream.remote} has no branch {short}: there is nothing to pull",
-            f"Push yours (git push -u {shlex.quote(upstream.remote)} {shlex.quote(short)}), or follow "
-            "another one (git branch --set-upstream-to=REMOTE/BRANCH).",
-        )
+    except FileNotFoundError:
+        return None
     return found
 
 
