@@ -202,6 +202,7 @@ def pulled_json(pulled: Pulled) -> dict[str, Any]:
         "remote": pulled.remote,
         "before": pulled.before,
         "after": pulled.after,
+        "engine": pulled.engine,
         "fetched_at": pulled.fetched_at,
         "authors": list(pulled.authors),
         "added": [memory_json(row) for row in pulled.added],

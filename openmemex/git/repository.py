@@ -63,7 +63,8 @@ class Capabilities(NamedTuple):
     """What kind of repository this is, and who does what in it.
 
     `engine`: "libgit2" or "git", who reads and writes objects; `reason`: why it is not libgit2. `old_git`:
-    the git here is below the oldest that is supported. `index_version`: of the staging area's file, 0 without
+    the git here is below the oldest that is supported. `linked`: a linked work tree; `elsewhere`: the git
+    folder is not in the work tree, for another reason. `index_version`: of the staging area's file, 0 without
     one. `state`: the operation that waits to be finished. `hooks`: executable hooks that a commit would
     start; `push_hook`: a push would. `signing`: commit.gpgsign; `signing_kind`: openpgp, ssh or x509 then.
     `filters`: the filter drivers that the repository's attributes name.
@@ -83,6 +84,7 @@ class Capabilities(NamedTuple):
     hooks: tuple[str, ...]
     old_git: bool = False
     linked: bool = False
+    elsewhere: bool = False
     state: str | None = None
     signing_kind: str = ""
     push_hook: bool = False
@@ -221,6 +223,7 @@ class Repository:
             hooks=self.commit_hooks(),
             old_git=process.is_old(told),
             linked=self.site.git_dir != common,
+            elsewhere=self.site.git_dir == common and os.path.isfile(os.path.join(self.site.root, ".git")),
             state=self.pending_operation(),
             push_hook=self.hook("pre-push") is not None,
             index_version=index.version,

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from openmemex import paths
 from openmemex.branches import lost_branches
 from openmemex.errors import OpenMemexError
+from openmemex.git.process import oldest
 from openmemex.git.repository import Capabilities
 from openmemex.index.rows import EVERY, Filters, Row
 from openmemex.memory import frontmatter
@@ -140,10 +141,16 @@ def _git(ws: Workspace) -> Iterator[_Result]:
     if ws.site is None:
         yield True, "not in a git repository: memories stay on this computer", ""
         return
-    yield True, _kind(ws.git.capabilities()), ""
-    pending = ws.git.pending_operation()
-    if pending:
-        yield False, f"a {pending} is not finished", f"git {pending} --continue, or --abort"
+    found = ws.git.capabilities()
+    yield not found.old_git, _served(found), "" if not found.old_git else "install a newer git"
+    kind = _kind(found)
+    if kind:
+        yield True, "this is " + ", ".join(kind), ""
+    habits = _habits(found)
+    if habits:
+        yield True, "; ".join(habits), ""
+    if found.state:
+        yield False, f"a {found.state} is not finished", f"git {found.state} --continue, or --abort"
     try:
         author = ws.git.author()
         yield True, secrets.mask(f"commits are by {author.name} <{author.email}>").text, ""
@@ -151,18 +158,49 @@ def _git(ws: Workspace) -> Iterator[_Result]:
         yield False, error.message, error.hint
 
 
-def _kind(found: Capabilities) -> str:
-    """One line on what kind of repository this is, and who does what in it."""
-    parts = [
-        f"git {found.git_version}",
-        f"engine {found.engine}" + (f" ({found.reason})" if found.reason else ""),
-    ]
-    parts += [name for name in ("bare", "shallow", "partial", "sparse", "shared") if getattr(found, name)]
-    parts += [f"object format {found.object_format}"] if found.object_format != "sha1" else []
-    parts += [f"refs in {found.ref_storage}"] if found.ref_storage != "files" else []
-    parts += ["commits are signed"] if found.signing else []
-    parts += ["commit hooks: " + ", ".join(found.hooks)] if found.hooks else []
-    return ", ".join(parts)
+def _served(found: Capabilities) -> str:
+    """Which git is here, and who reads and writes its objects."""
+    if found.old_git:
+        return f"git {found.git_version} is too old: {oldest()} is the oldest that works with OpenMemex"
+    if found.engine == "libgit2":
+        return f"git {found.git_version}; objects are read and written by libgit2, all else by git"
+    return f"git {found.git_version}; everything goes through git itself, because of: {found.reason}"
+
+
+def _kind(found: Capabilities) -> list[str]:
+    """What is special about this repository, in a person's words; nothing for an ordinary one."""
+    told = (
+        (found.bare, "a bare repository"),
+        (found.linked, "a linked work tree"),
+        (found.elsewhere, "one whose git folder is elsewhere (a submodule's, or a separate one)"),
+        (found.shallow, "a shallow clone (older commits are not here)"),
+        (found.partial, "a partial clone (objects are fetched when they are needed)"),
+        (found.sparse, "a sparse checkout" + (" with a sparse index" if found.sparse_index else "")),
+        (found.shared, "shared with other accounts (core.sharedRepository)"),
+        (found.alternates, "borrowing objects of another repository (alternates)"),
+        (found.replaced, "one with replaced objects (git replace)"),
+        (found.object_format != "sha1", f"one with {found.object_format} ids"),
+        (found.ref_storage != "files", f"one that keeps its refs in a {found.ref_storage}"),
+        (found.ignore_case, "on a disk that takes a.md and A.md for one name (core.ignoreCase)"),
+        (found.split_index, "with a split staging area"),
+        (found.index_version > 3, f"with a staging area of version {found.index_version}"),
+        (found.fsmonitor, "with a file system monitor"),
+    )
+    return [words for holds, words in told if holds]
+
+
+def _habits(found: Capabilities) -> list[str]:
+    """What is started or asked for at each commit and push here."""
+    told = []
+    if found.signing:
+        told.append(f"commits are signed ({found.signing_kind})")
+    if found.hooks:
+        told.append("commit hooks: " + ", ".join(found.hooks))
+    if found.push_hook:
+        told.append("a pre-push hook")
+    if found.filters:
+        told.append("filters: " + ", ".join(found.filters))
+    return told
 
 
 def _memory_folder(ws: Workspace) -> Iterator[_Result]:

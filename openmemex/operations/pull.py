@@ -23,6 +23,7 @@ class Pulled:
     remote: str
     before: str
     after: str
+    engine: str
     fetched_at: str
     authors: tuple[str, ...]
     added: tuple[Row, ...]
@@ -64,6 +65,7 @@ def pull(ws: Workspace, *, progress: Progress | None = None) -> Pulled:
         remote=got.remote,
         before=got.before,
         after=got.after,
+        engine=got.engine,
         fetched_at=got.fetched_at,
         authors=got.authors,
         added=tuple(added),
