@@ -19,7 +19,8 @@ _OPENING = re.compile(r"(?:[ \t]*(?:\r\n|\n|\r))*---[ \t]*(\r\n|\n|\r)")
 _CLOSING = re.compile(r"[\r\n](?:---|\.\.\.)[ \t]*(?:\r\n|\n|\r|\Z)")
 
 _MARKERS = ("<<<<<<<", ">>>>>>>", "|||||||")
-_MARKER_LINE = re.compile(r"(<{7}|>{7}|\|{7}|={7})(?:[ \t]|\Z)")
+# Git writes seven of a sign, or more where the attribute conflict-marker-size says so (gitattributes).
+_MARKER_LINE = re.compile(r"(<{7,}|>{7,}|\|{7,}|={7,})(?:[ \t]|\Z)")
 # CommonMark, "Fenced code blocks": up to three blanks, three or more of one character; a backtick fence has
 # no backtick in its info string.
 _FENCE = re.compile(r" {0,3}(?:(`{3,})([^`]*)|(~{3,})(.*))\Z")
@@ -104,6 +105,19 @@ def conflict_line(body: str) -> int:
     return _conflict_line(body, 0) if any(marker in body for marker in _MARKERS) else 0
 
 
+def fence_after(line: str, fence: str) -> str:
+    """The sign of the code fence that is open after `line`, when `fence` was open before it; "" for none."""
+    mark = _FENCE.match(line)
+    if mark is None:
+        return fence
+    run = mark[1] or mark[3]
+    if not fence:
+        return run
+    rest = mark[2] if mark[1] else mark[4]
+    closes = run[0] == fence[0] and len(run) >= len(fence) and not rest.strip()
+    return "" if closes else fence
+
+
 def _conflict_line(text: str, body_start: int) -> int:
     lines = _LINE_BREAK.split(text)
     front = line_at(text, body_start) - 1
@@ -113,23 +127,28 @@ def _conflict_line(text: str, body_start: int) -> int:
     fence = ""
     fenced: list[int] = []  # markers in a fence that has not been closed yet
     ancestor = divider = 0
+    longer: set[int] = set()  # how long those of unusual length are: quoted mail and rules of text are no end
     found = 0
     for number, line in enumerate(lines[front:], front + 1):
-        mark = _FENCE.match(line)
-        if mark is not None:
-            run = mark[1] or mark[3]
-            rest = mark[2] if mark[1] else mark[4]
-            if not fence:
-                fence = run
-                continue
-            if run[0] == fence[0] and len(run) >= len(fence) and not rest.strip():
-                fence = ""
+        before = fence
+        fence = fence_after(line, before)
+        if fence != before:
+            if before:
                 fenced.clear()
-                continue
+            continue
         marker = _MARKER_LINE.match(line)
         if marker is None:
             continue
         sign = line[0]
+        size = len(marker[1])
+        if size > 7:
+            if sign == "<" or (sign == "|" and size in longer):
+                longer.add(size)
+            elif sign == "=":
+                longer.add(-size)
+                continue
+            elif sign != ">" or -size not in longer:
+                continue
         if fence:
             if sign in "<>":
                 fenced.append(number)

@@ -261,7 +261,7 @@ class _Editor:
             number = self.places.get(other.name, number)
         node = self.root.pairs[number][1]
         if self.root.flow:
-            where = _end_of(node)
+            where = end_of(node)
             self._edit(where, where, f", {field.name}: {yaml_writer.inline(field, value)}")
             return
         where = self._lines_end(node)
@@ -284,7 +284,7 @@ class _Editor:
                     return
             self._edit(start, self._lines_end(node), "")
         elif number:
-            self._edit(_end_of(self.root.pairs[number - 1][1]), _end_of(node), "")
+            self._edit(end_of(self.root.pairs[number - 1][1]), end_of(node), "")
         else:
             # The id is always there, so something follows.
             self._edit(key.start_mark.index, self.root.pairs[1][0].start_mark.index, "")
@@ -299,7 +299,7 @@ class _Editor:
         ):
             self._exchange_flow_list(field, value, node)
             return
-        start, end = start_of(node), _end_of(node)
+        start, end = start_of(node), end_of(node)
         new = yaml_writer.inline(field, value)
         if start == end:
             colon = ":" not in self.front_text[key.end_mark.index : end]
@@ -326,7 +326,7 @@ class _Editor:
             new = yaml_writer.inline(field, value)
         else:
             new = yaml_writer.scalar(value, style)
-        start, end = start_of(node), _end_of(node)
+        start, end = start_of(node), end_of(node)
         if start == end:
             if ":" not in self.front_text[key.end_mark.index : start]:
                 raise _Hard
@@ -343,7 +343,7 @@ class _Editor:
         colon = self.front_text.find(":", key.end_mark.index, max(start_of(node), key.end_mark.index + 1))
         if colon < 0 or (isinstance(node, ScalarEvent) and node.style in ("|", ">")):
             raise _Hard
-        self._edit(colon + 1, _end_of(node), "")
+        self._edit(colon + 1, end_of(node), "")
         below = self._lines_end(node)
         self._edit(below, below, self._as_lines(yaml_writer.block_items(field, value)))
 
@@ -361,7 +361,7 @@ class _Editor:
             self._edit(opening, node.end, inner)
             return
         front = self.front_text
-        spans = [(start_of(child), _end_of(child)) for child in node.items]
+        spans = [(start_of(child), end_of(child)) for child in node.items]
         raws = [front[start:end] for start, end in spans]
         gaps = [front[spans[i][1] : spans[i + 1][0]] for i in range(len(spans) - 1)]
         opening = front.index("[", node.start)
@@ -454,22 +454,35 @@ class _Editor:
     # Places
 
     def _line_start(self, index: int) -> int:
-        return max(self.front_text.rfind("\n", 0, index), self.front_text.rfind("\r", 0, index)) + 1
+        return line_start(self.front_text, index)
 
     def _lines_end(self, node: Node) -> int:
-        """Where the line after a value begins; a trailing comment is on the value's line."""
-        end = _end_of(node)
-        last = _last(node)
-        if isinstance(last, ScalarEvent) and last.style in ("|", ">") and self._line_start(end) == end:
-            return end
-        return self._next_line(end)
+        return lines_end(self.front_text, node)
 
     def _next_line(self, index: int) -> int:
-        match = _LINE.match(self.front_text, index)
-        return match.end() if match else len(self.front_text)
+        return _next_line(self.front_text, index)
 
     def _as_lines(self, lines: Sequence[str]) -> str:
         return "".join(self.indent + line + self.eol for line in lines)
+
+
+def line_start(front: str, index: int) -> int:
+    """Where the line of `front[index]` begins."""
+    return max(front.rfind("\n", 0, index), front.rfind("\r", 0, index)) + 1
+
+
+def lines_end(front: str, node: Node) -> int:
+    """Where the line after a value begins; a trailing comment is on the value's line."""
+    end = end_of(node)
+    last = _last(node)
+    if isinstance(last, ScalarEvent) and last.style in ("|", ">") and line_start(front, end) == end:
+        return end
+    return _next_line(front, end)
+
+
+def _next_line(front: str, index: int) -> int:
+    match = _LINE.match(front, index)
+    return match.end() if match else len(front)
 
 
 def _last(node: Node) -> Node:
@@ -481,7 +494,7 @@ def _last(node: Node) -> Node:
     return node
 
 
-def _end_of(node: Node) -> int:
+def end_of(node: Node) -> int:
     """Where a value ends, comments and blank lines after it left out (a block scalar: where the next line
     begins).
     """
