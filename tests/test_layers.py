@@ -32,10 +32,13 @@ RANKS = {
     "git": 3,
     "store": 3,
     "index": 3,
+    "life": 4,
     "results": 4,
     "workspace": 5,
     "selecting": 6,
     "branches": 6,
+    "settling": 6,
+    "checking": 7,
     "writing": 7,
     "sharing": 8,
     "operations": 9,
@@ -43,6 +46,7 @@ RANKS = {
     "__main__": 11,
 }
 SURFACES = {"cli", "__main__"}
+HOOKS = "openmemex_hooks"  # the folder hooks/: a surface of its own, beside the command line
 PURE = {"memory", "trust"}
 VAGUE_NAMES = {"utils", "util", "helpers", "helper", "common", "manager", "misc", "base", "shared"}
 
@@ -133,7 +137,7 @@ def unit_of(imported: str) -> str | None:
 
 def foreign(imported: str) -> str | None:
     top = imported.partition(".")[0]
-    return None if top == "openmemex" else top
+    return None if top in ("openmemex", HOOKS) else top
 
 
 def called(node: ast.Call) -> str:
@@ -155,6 +159,14 @@ def imports_go_down(m: Module) -> Iterator[str]:
 def every_unit_has_a_rank(m: Module) -> Iterator[str]:
     if m.unit not in RANKS:
         yield f"{m.name}: no layer is known for it; give it one in RANKS and in docs/architecture.md"
+
+
+def only_the_command_line_knows_the_hooks(m: Module) -> Iterator[str]:
+    if m.unit in SURFACES:
+        return
+    for i in imports(m.tree, m.name):
+        if i.name.partition(".")[0] == HOOKS:
+            yield f"{m.name}:{i.line} imports {i.name}"
 
 
 def an_operation_imports_no_operation(m: Module) -> Iterator[str]:
@@ -256,6 +268,7 @@ def an_operation_is_one_read(m: Module) -> Iterator[str]:
 RULES: tuple[Callable[[Module], Iterator[str]], ...] = (
     imports_go_down,
     every_unit_has_a_rank,
+    only_the_command_line_knows_the_hooks,
     an_operation_imports_no_operation,
     only_git_imports_pygit2,
     only_git_starts_git,
@@ -328,6 +341,7 @@ BREAKS = [
     (imports_go_down, "openmemex.index.x", "from ..store import files"),
     (imports_go_down, "openmemex.settings", "from openmemex import paths"),
     (every_unit_has_a_rank, "openmemex.novelty.x", ""),
+    (only_the_command_line_knows_the_hooks, "openmemex.git.x", "from openmemex_hooks import merge_driver"),
     (
         an_operation_imports_no_operation,
         "openmemex.operations.add",

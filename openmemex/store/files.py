@@ -31,6 +31,7 @@ __all__ = [
     "read",
     "remove",
     "replace",
+    "rescue",
     "scan",
     "write_new",
     "write_raw",
@@ -183,7 +184,7 @@ def replace(file: MemoryFile, raw: bytes) -> MemoryFile:
         try:
             paths.atomic_write(file.path, raw, before_rename=lambda: _check_unchanged(file))
         except ChangedUnderneath as changed:
-            kept = _rescue(file.home, memory_id, raw)
+            kept = rescue(file.home, memory_id, raw)
             raise ChangedUnderneath(
                 changed.message, f"your text is kept in {kept}; look at both, then try again"
             ) from None
@@ -232,7 +233,8 @@ def _check_unchanged(file: MemoryFile) -> None:
         )
 
 
-def _rescue(home: Home, memory_id: str, raw: bytes) -> str:
+def rescue(home: Home, memory_id: str, raw: bytes) -> str:
+    """Keep `raw`, which is about to be lost, in `<data root>/rescued/`, and return the new file's path."""
     folder = os.path.join(_data_root(home), "rescued")
     paths.make_folder(folder)
     moment = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")

@@ -1,0 +1,339 @@
+"""Memories that a merge joined without a conflict, held against our own merge of the same three versions.
+
+git merges lines. It can put a key in twice, join an approval to a text that nobody approved, or leave two
+memories that both replace a third, and say nothing. What it made is looked at again here: while the merge
+waits to be committed, and for as long as nobody has changed the file since.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+from openmemex.errors import OpenMemexError
+from openmemex.git.conflicts import work_tree_file
+from openmemex.git.merges import Join, JoinedFile
+from openmemex.memory import frontmatter, lifecycle, merge
+from openmemex.memory.fences import Unreadable
+from openmemex.memory.ids import is_id
+from openmemex.memory.merge import Conflict, Merged
+from openmemex.memory.model import FIELDS, Memory
+from openmemex.settling import Case, Version, memory_folders, plain
+from openmemex.workspace import Workspace
+
+_POINTERS: Final = re.compile(rb"^supersede(?:s|d_by)[ \t]*:[^\n]*[0-9A-Z]{26}", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something that a merge joined wrongly.
+
+    `rule` is unreadable, meaning (git's result says something else than a merge by meaning), conflict (the
+    two sides contradict each other), renamed (git took a new memory for another one renamed), lifecycle or
+    chain. `ids`: the memories concerned, the one to mend first. `merge`: the commit ("" for the one that is
+    not committed yet). `ours` and `theirs`: its two sides, in words. `case`: what mends it, None when only
+    another command can; `conflicts`: what a person has to decide for that.
+    """
+
+    rule: str
+    ids: tuple[str, ...]
+    path: str
+    text: str
+    fix: str
+    merge: str
+    ours: str = ""
+    theirs: str = ""
+    case: Case | None = None
+    conflicts: tuple[Conflict, ...] = ()
+
+
+@dataclass(frozen=True)
+class Checked:
+    """How many memories were looked at, as both sides of a merge had a part in them, and what is wrong."""
+
+    count: int = 0
+    problems: tuple[Problem, ...] = ()
+
+
+def check(ws: Workspace, *, since: str | None = None) -> Checked:
+    """Look at what the merge in progress and the last merges joined; `since`: at what came after a commit.
+
+    Changes nothing. Each memory is told once, of its last merge.
+    """
+    if ws.site is None or not ws.site.root:
+        return Checked()
+    joins = ws.git.joined(memory_folders(ws), since=since)
+    wanted = {
+        oid for join in joins for file in join.files.values() for oid in file[1:] if oid and _is_memory(file)
+    }
+    raws = ws.git.contents(sorted(wanted)) if wanted else {}
+    count, problems = 0, []
+    told: set[str] = set()
+    for join in joins:
+        files = {name: file for name, file in join.files.items() if _is_memory(file)}
+        count += sum(file.text_merged for file in files.values())
+        for problem in [*_file_problems(ws, join, files, raws), *_chain_problems(join, files, raws)]:
+            if problem.ids[0] not in told and _untouched(ws, problem, files, raws):
+                told.add(problem.ids[0])
+                problems.append(_with_sides(join, problem))
+    return Checked(count, tuple(problems))
+
+
+def _is_memory(file: JoinedFile) -> bool:
+    name = file.path.rpartition("/")[2]
+    return name.endswith(".md") and is_id(name[:-3])
+
+
+def _file_problems(
+    ws: Workspace, join: Join, files: Mapping[str, JoinedFile], raws: Mapping[str, bytes]
+) -> Iterator[Problem]:
+    for name, file in sorted(files.items()):
+        if not file.text_merged:
+            continue
+        memory_id = name[:-3]
+        case = _case(ws, memory_id, file, raws)
+        base, ours, theirs, result = (raws[oid] if oid else None for oid in file[1:])
+        assert result is not None
+        problem = _unreadable(memory_id, file, case, result)
+        if problem is None and join.base is not None:
+            merged = merge.merge(base, ours, theirs, stem=memory_id)
+            told = _difference(merged, result, memory_id)
+            if told is not None and _is_gits_work(ws, base, ours, theirs, result):
+                problem = _differing(memory_id, file, case, merged, told)
+            elif told is not None and (base is None) and (ours is None) != (theirs is None):
+                yield from _renamed(ws, memory_id, files, case, raws)
+        if problem is None:
+            problem = _odd_life(memory_id, file, raws)
+        if problem is not None:
+            yield problem
+
+
+def _case(ws: Workspace, memory_id: str, file: JoinedFile, raws: Mapping[str, bytes]) -> Case:
+    def version(oid: str | None) -> Version | None:
+        return None if oid is None else Version(file.path, oid, raws[oid])
+
+    found, odd = _work_tree(ws, file.path)
+    return Case(
+        memory_id,
+        file.path,
+        version(file.base),
+        version(file.ours),
+        version(file.theirs),
+        {},
+        file=found,
+        odd=odd,
+        joined=True,
+    )
+
+
+def _work_tree(ws: Workspace, path: str) -> tuple[bytes | None, str]:
+    try:
+        return work_tree_file(os.path.join(ws.git.site.root, path))
+    except OSError as error:
+        return None, f"its file can't be read: {error.strerror}"
+
+
+def _unreadable(memory_id: str, file: JoinedFile, case: Case, result: bytes) -> Problem | None:
+    """The result can't be read although both sides can: git made it so."""
+    try:
+        frontmatter.parse(result, stem=memory_id, default_scope="project")
+        return None
+    except Unreadable as error:
+        reason = f"line {error.line}: {error.reason}" if error.line else error.reason
+    for version in (case.ours, case.theirs):
+        try:
+            if version is not None:
+                frontmatter.parse(version.raw, stem=memory_id, default_scope="project")
+        except Unreadable:
+            return None  # it was so before the merge: `doctor` tells it
+    try:
+        merged = merge.merge(
+            *(None if one is None else one.raw for one in (case.base, case.ours, case.theirs)),
+            stem=memory_id,
+        )
+    except OpenMemexError:
+        merged = Merged(None, (), (), ())
+    text = f"git joined both sides' lines into a file that can't be read ({reason})"
+    return Problem(
+        *("unreadable", (memory_id,), file.path, text, take_command(memory_id, merged.conflicts), ""),
+        case=case,
+        conflicts=merged.conflicts,
+    )
+
+
+def _difference(merged: Merged, result: bytes, memory_id: str) -> tuple[str, ...] | None:
+    """The fields in which git's result says something else than our merge; None when it says the same."""
+    if merged.conflicts:
+        return tuple(one.field for one in merged.conflicts)
+    if merged.raw is None:
+        return ("file",)
+    if plain(merged.raw) == plain(result):
+        return None
+    ours = frontmatter.parse(merged.raw, stem=memory_id, default_scope="project").memory
+    gits = frontmatter.parse(result, stem=memory_id, default_scope="project").memory
+    differing = _differing_fields(ours, gits)
+    return differing or None
+
+
+def _differing_fields(one: Memory, other: Memory) -> tuple[str, ...]:
+    names = [field.name for field in FIELDS if one.value(field.name) != other.value(field.name)]
+    if one.body.replace("\r\n", "\n") != other.body.replace("\r\n", "\n"):
+        names.append("body")
+    names += [key for key in {*one.extra, *other.extra} if one.extra.get(key) != other.extra.get(key)]
+    return tuple(names)
+
+
+def _is_gits_work(
+    ws: Workspace, base: bytes | None, ours: bytes | None, theirs: bytes | None, result: bytes
+) -> bool:
+    """Whether git made the result by itself: what a person decided in a conflict is none of our business."""
+    made = ws.git.text_merge(base, ours, theirs)
+    return made is not None and plain(made) == plain(result)
+
+
+def _differing(
+    memory_id: str, file: JoinedFile, case: Case, merged: Merged, names: tuple[str, ...]
+) -> Problem:
+    if merged.conflicts:
+        rule, text = "conflict", f"both sides changed what belongs together ({', '.join(names)})"
+    else:
+        rule = "meaning"
+        text = f"git's merge of lines and a merge by meaning differ in {', '.join(names)}"
+        if "review_state" in names:
+            text = f"git joined an approval to a changed text ({', '.join(names)} differ)"
+    fix = take_command(memory_id, merged.conflicts)
+    return Problem(rule, (memory_id,), file.path, text, fix, "", case=case, conflicts=merged.conflicts)
+
+
+def take_command(memory_id: str, conflicts: Iterable[Conflict]) -> str:
+    """The command that settles a memory, with an example for its first conflict."""
+    first = next(iter(conflicts), None)
+    if first is None:
+        return f"open-memex resolve {memory_id}"
+    choice = {"file": "--take-file ours", "body": "--take-body ours"}
+    return f"open-memex resolve {memory_id} {choice.get(first.field, f'--take {first.field}=ours')}"
+
+
+def _renamed(
+    ws: Workspace,
+    memory_id: str,
+    files: Mapping[str, JoinedFile],
+    case: Case,
+    raws: Mapping[str, bytes],
+) -> Iterator[Problem]:
+    """A new memory of one side that git took for an old one renamed: the other side's edit of the old one
+    went into the new one."""
+    new = case.ours or case.theirs
+    mine = 1 if case.ours is not None else 2  # the side that has the new memory, as place in ours, theirs
+    result = next(raws[file.result] for file in files.values() if file.path == case.path and file.result)
+    for name, old in sorted(files.items()):
+        if old.result is not None or old.base is None or old[mine + 1] is not None:
+            continue
+        edited = old[4 - mine]
+        if edited is None or edited == old.base or new is None:
+            continue
+        pair = (new.raw, raws[edited]) if mine == 1 else (raws[edited], new.raw)
+        made = ws.git.text_merge(raws[old.base], *pair)
+        if made is None or plain(made) != plain(result):
+            continue
+        text = f"git took it for {name[:-3]} renamed, and put the other side's edit of that one into it"
+        yield Problem(
+            *("renamed", (memory_id, name[:-3]), case.path, text, f"open-memex resolve {memory_id}", ""),
+            case=case,
+        )
+        lost = _case(ws, name[:-3], old, raws)
+        text = f"deleted on one side, changed on the other; the change went into {memory_id}"
+        conflicts = merge.merge(
+            *(None if one is None else one.raw for one in (lost.base, lost.ours, lost.theirs)),
+            stem=name[:-3],
+        ).conflicts
+        yield Problem(
+            *("renamed", (name[:-3], memory_id), old.path, text, take_command(name[:-3], conflicts), ""),
+            case=lost,
+            conflicts=conflicts,
+        )
+        return
+
+
+def _odd_life(memory_id: str, file: JoinedFile, raws: Mapping[str, bytes]) -> Problem | None:
+    """One side set the successor, the other a status that does not go with it."""
+
+    def odd(oid: str | None) -> bool:
+        if oid is None:
+            return False
+        memory = frontmatter.parse(raws[oid], stem=memory_id, default_scope="project").memory
+        return (memory.superseded_by is not None) != (memory.status == "superseded")
+
+    try:
+        if not odd(file.result) or odd(file.ours) or odd(file.theirs):
+            return None
+        memory = frontmatter.parse(raws[file.result or ""], stem=memory_id).memory
+    except Unreadable:
+        return None
+    text = f"one side says it is {memory.status}, the other that {memory.superseded_by} replaces it"
+    return Problem(
+        *("lifecycle", (memory_id,), file.path, text),
+        f"decide which holds, and mend status and superseded_by in {file.path}",
+        "",
+    )
+
+
+def _chain_problems(
+    join: Join, files: Mapping[str, JoinedFile], raws: Mapping[str, bytes]
+) -> Iterator[Problem]:
+    """Who replaces whom, where it is wrong in the result and was in neither side."""
+    concerned: dict[str, JoinedFile] = {}
+    for name, file in files.items():
+        for line in _POINTERS.findall(raws[file.result] if file.result else b""):
+            for one in (name, f"{line[-26:].decode('ascii')}.md"):
+                if one in files:
+                    concerned[one] = files[one]
+    now, ours, theirs = (_pointers(concerned, raws, place) for place in ("result", "ours", "theirs"))
+    before = {(fault.kind, fault.ids) for fault in (*ours.faults(), *theirs.faults())}
+    for fault in now.faults():
+        # Memories that the merge did not touch are not among these: only what is wholly here is told.
+        if fault.kind == "dangling" or (fault.kind, fault.ids) in before:
+            continue
+        file = files[f"{fault.ids[0]}.md"]
+        fix = "`open-memex show ID` each, then retract the one that is wrong: open-memex status ID retracted"
+        yield Problem("chain", fault.ids, file.path, fault.text, fix, "")
+
+
+def _pointers(files: Mapping[str, JoinedFile], raws: Mapping[str, bytes], place: str) -> lifecycle.Chains:
+    entries = {}
+    for name, file in files.items():
+        oid = getattr(file, place)
+        if oid is None:
+            continue
+        try:
+            memory = frontmatter.parse(raws[oid], stem=name[:-3], default_scope="project").memory
+        except Unreadable:
+            continue
+        if memory.review_state != "rejected" and memory.status != "retracted":
+            entries[memory.id] = lifecycle.Pointers(memory.supersedes, memory.superseded_by, memory.status)
+    return lifecycle.Chains(entries)
+
+
+def _untouched(
+    ws: Workspace, problem: Problem, files: Mapping[str, JoinedFile], raws: Mapping[str, bytes]
+) -> bool:
+    """Whether the work tree still has what the merge made: a file that was mended waits to be submitted."""
+    for memory_id in problem.ids[:1] if problem.case else problem.ids:
+        file = files.get(f"{memory_id}.md")
+        if file is None:
+            continue
+        found, odd = _work_tree(ws, file.path)
+        made = raws[file.result] if file.result else None
+        if odd or (found is None) != (made is None):
+            return False
+        if found is not None and made is not None and plain(found) != plain(made):
+            return False
+    return True
+
+
+def _with_sides(join: Join, problem: Problem) -> Problem:
+    ours, theirs = f"commit {join.ours[:10]}", f"commit {join.theirs[:10]}"
+    return replace(problem, merge=join.commit or "", ours=ours, theirs=theirs)

@@ -1,0 +1,282 @@
+"""Resolve: what is in conflict, field by field, and merging it so that git goes on.
+
+Everything is decided before a byte is written, and nothing is committed: that is the person's own step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from openmemex import checking, faults, settling
+from openmemex.checking import Problem
+from openmemex.errors import DecisionNeeded, NotFound, Refused, UsageError
+from openmemex.git.conflicts import Sides, Unmerged
+from openmemex.memory.ids import normal_id_part
+from openmemex.memory.merge import Labels
+from openmemex.memory.model import now_text
+from openmemex.results import Notice
+from openmemex.settling import NOTHING, Decided, Takes
+from openmemex.store import files
+from openmemex.trust import secrets
+from openmemex.workspace import Workspace
+from openmemex.writing import late_index, lock_key, writer, writing
+
+__all__ = ["Resolution", "preview", "resolve"]
+
+
+@dataclass(frozen=True)
+class Resolution:
+    """Where the conflicts stand.
+
+    `done`: settled now, and staged. `mended`: written into the work tree alone, where a merge that is
+    committed had joined them wrongly. `ready`: would be settled by `resolve ID`. `open`: only a person can.
+    `left`: why a memory that was to be settled was not (id to reason). `problems`: what merges joined without
+    a conflict and should be looked at. `others`: files in conflict that are no memories. `next`: the commands
+    that go on.
+    """
+
+    sides: Sides
+    done: tuple[Decided, ...] = ()
+    mended: tuple[Decided, ...] = ()
+    ready: tuple[Decided, ...] = ()
+    open: tuple[Decided, ...] = ()
+    left: tuple[tuple[str, str], ...] = ()
+    problems: tuple[Problem, ...] = ()
+    checked: int = 0
+    misplaced: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
+    notices: tuple[Notice, ...] = ()
+    next: tuple[str, ...] = ()
+
+    @property
+    def needs_a_person(self) -> bool:
+        """Whether something is still in conflict, or was joined wrongly."""
+        return bool(self.open or self.ready or self.left or self.problems or self.misplaced)
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What is in conflict now, and what each memory would come to."""
+
+    unmerged: Sequence[Unmerged]
+    sides: Sides
+    decided: tuple[Decided, ...]
+    checked: checking.Checked
+    misplaced: tuple[str, ...]
+    others: tuple[str, ...]
+
+
+def preview(ws: Workspace, refs: Sequence[str] = ()) -> Resolution:
+    """What is in conflict (only the memories that `refs` name; none: all), with nothing changed.
+
+    Raises Refused outside of a work tree, NotFound for a memory that is not in conflict.
+    """
+    found = _look(ws)
+    chosen = _chosen(found, refs)
+    decided = [one for one in found.decided if one.case.memory_id in chosen]
+    return Resolution(
+        found.sides,
+        ready=tuple(one for one in decided if one.how != "conflict"),
+        open=tuple(one for one in decided if one.how == "conflict"),
+        problems=tuple(one for one in found.checked.problems if one.ids[0] in chosen),
+        checked=found.checked.count,
+        misplaced=found.misplaced,
+        others=found.others,
+        next=_next(found, found.decided),
+    )
+
+
+def resolve(
+    ws: Workspace,
+    refs: Sequence[str] = (),
+    takes: Takes = NOTHING,
+    answers: Mapping[str, Takes] | None = None,
+) -> Resolution:
+    """Merge the memories that `refs` name (none: all), write them into the work tree, and stage them.
+
+    `takes` hold for each of them that has such a conflict, `answers` for one (by id). A memory whose
+    conflicts are not all settled by these is left as it is, file and stages. Makes no commit. Raises as
+    `preview`; UsageError for a take that fits no conflict.
+    """
+    _look(ws)  # outside of a work tree nothing is locked
+    with writing(ws, lock_key(ws, "project")) as fresh:
+        found = _look(ws)
+        chosen = _chosen(found, refs)
+        _check_takes(found, chosen, takes)
+        by, at = writer(ws), now_text()
+        labels = Labels(*(secrets.mask(name).text for name in found.sides[1:]))
+
+        def decide(case: settling.Case, names: Labels) -> Decided:
+            own = (answers or {}).get(case.memory_id)
+            wanted = Takes({**takes.fields, **own.fields}, own.file or takes.file) if own else takes
+            return settling.decide(case, wanted, labels=names, by=by, at=at)
+
+        decided = [decide(one.case, labels) for one in found.decided if one.case.memory_id in chosen]
+        open_groups = {one.case.group for one in decided if one.how == "conflict"}
+        unnamed = {one.case.group for one in found.decided if one.case.memory_id not in chosen}
+        settled = [one for one in decided if one.case.group not in open_groups | unnamed]
+        still_open = [one for one in decided if one not in settled]
+        problems = [one for one in found.checked.problems if one.ids[0] in chosen]
+        mending = [
+            decide(one.case, Labels("base", one.ours, one.theirs)) for one in problems if one.case is not None
+        ]
+        mending = [one for one in mending if one.how != "conflict"]
+        faults.reached("resolve.decided")
+        rescued = _rescue(ws, settled)
+        uncommitted = found.sides.operation == "merge"
+        left = _write(ws, found, settled, mending, staged=uncommitted)
+        done = tuple(one for one in settled if one.case.memory_id not in left)
+        mended = tuple(one for one in mending if one.case.memory_id not in left)
+    now_fine = {one.case.memory_id for one in mended}
+    return Resolution(
+        found.sides,
+        done=done,
+        mended=mended,
+        open=tuple(one for one in still_open if one.how == "conflict"),
+        ready=tuple(one for one in still_open if one.how != "conflict"),
+        left=tuple(sorted(left.items())),
+        problems=tuple(one for one in problems if one.ids[0] not in now_fine),
+        checked=found.checked.count,
+        misplaced=found.misplaced,
+        others=found.others,
+        notices=(*rescued, *_told(done + mended), *late_index(fresh)),
+        next=_after(found, done, mended, staged=uncommitted),
+    )
+
+
+def _look(ws: Workspace) -> _Found:
+    if ws.site is not None and not ws.site.root:
+        raise Refused(
+            f"{ws.site.git_dir} is a bare repository: nothing is in conflict without a work tree",
+            "Run this in a clone with a work tree.",
+        )
+    unmerged = ws.git.unmerged()
+    folders = settling.memory_folders(ws)
+    cases = settling.cases(ws, unmerged)
+    taken = {path for case in cases for path in case.records}
+    rest = [one.path for one in unmerged if one.path not in taken]
+    aside = tuple(path for path in rest if settling.misplaced(path, folders))
+    return _Found(
+        unmerged,
+        ws.git.sides(unmerged),
+        tuple(settling.decide(case) for case in cases),
+        checking.check(ws),
+        aside,
+        tuple(path for path in rest if path not in aside),
+    )
+
+
+def _chosen(found: _Found, refs: Sequence[str]) -> set[str]:
+    """The ids that `refs` name among what is in conflict or joined wrongly; all of them without `refs`."""
+    ids = {one.case.memory_id for one in found.decided} | {one.ids[0] for one in found.checked.problems}
+    if not refs:
+        return ids
+    chosen = set()
+    for ref in refs:
+        part = normal_id_part(ref)
+        if part is None:
+            raise UsageError(
+                f"{secrets.mask(ref).text[:40]!r} is no memory id.",
+                "An id has 26 letters and digits; 4 or more from its start or its end will do.",
+            )
+        fitting = sorted(one for one in ids if one.startswith(part) or one.endswith(part))
+        if len(fitting) > 1:
+            raise DecisionNeeded(
+                f"{part} fits {len(fitting)} memories: {', '.join(fitting[:5])}.",
+                "Type more of the id that you mean.",
+            )
+        if not fitting:
+            raise NotFound(f"No memory {part} is in conflict.", "`open-memex resolve` lists those that are.")
+        chosen.update(fitting)
+    return chosen
+
+
+def _check_takes(found: _Found, chosen: set[str], takes: Takes) -> None:
+    """Raise UsageError for a take that fits no conflict of the chosen memories."""
+    known = [one for one in found.decided if one.case.memory_id in chosen]
+    for problem in found.checked.problems:
+        if problem.case is not None and problem.ids[0] in chosen:
+            known.append(Decided(problem.case, "conflict", None, problem.conflicts))
+    settling.check_takes(known, takes)
+
+
+def _rescue(ws: Workspace, settled: Sequence[Decided]) -> list[Notice]:
+    """Keep what a person typed into a file that is about to be replaced."""
+    home = ws.repository_home()
+    notices = []
+    for one in settled:
+        if one.rescue and one.case.file is not None and home is not None:
+            kept = files.rescue(home, one.case.memory_id, one.case.file)
+            notices.append(
+                Notice("rescued", f"{one.case.path} held lines that no side has: the file is kept in {kept}")
+            )
+    return notices
+
+
+def _write(
+    ws: Workspace, found: _Found, settled: Sequence[Decided], mending: Sequence[Decided], *, staged: bool
+) -> dict[str, str]:
+    """Write and stage; gives why a memory was left after all (by id)."""
+    root = ws.git.site.root
+    owner: dict[str, str] = {}
+    steps = []
+    for one, in_git in [*((each, True) for each in settled), *((each, staged) for each in mending)]:
+        for step in settling.settlements(one, root, staged=in_git):
+            owner[step.path] = one.case.memory_id
+            steps.append(step)
+    if not steps:
+        return {}
+    result = ws.git.settle(steps, {record.path: record for record in found.unmerged})
+    return {owner[path]: f"{path}: {reason}" for path, reason in result.left.items()}
+
+
+def _told(decided: Sequence[Decided]) -> list[Notice]:
+    """What the writer must know of the settled texts beside that they are settled."""
+    notices = []
+    for one in decided:
+        memory_id = one.case.memory_id
+        raw = one.case.file if one.merged is None else one.merged.raw
+        if one.how == "by hand":
+            told = f"{memory_id}: the file was settled by hand already; it is staged as it stands"
+            notices.append(Notice("by-hand", told))
+        if one.merged is not None:
+            notices += [Notice("merge", f"{memory_id}: {text}") for text in one.merged.notices]
+        spans = secrets.find(raw.decode("utf-8", "replace")) if raw else []
+        if spans:
+            told = (
+                f"{one.case.path} holds {secrets.kinds_text(spans)} in clear; git brought it, it was left so"
+            )
+            notices.append(Notice("secret", told))
+    return notices
+
+
+def _after(
+    found: _Found, done: Sequence[Decided], mended: Sequence[Decided], *, staged: bool
+) -> tuple[str, ...]:
+    settled = {one.case.memory_id for one in done}
+    remaining = [one for one in found.decided if one.case.memory_id not in settled]
+    commands = list(_next(found, remaining)) if done or remaining else []
+    if mended and not staged:
+        commands.append(f"open-memex submit {' '.join(one.case.memory_id for one in mended)}")
+    elif mended and not commands:
+        commands.append("git merge --continue")
+    return tuple(commands)
+
+
+def _next(found: _Found, remaining: Sequence[Decided]) -> tuple[str, ...]:
+    """The commands that come next, with these memories still in conflict."""
+    sides = found.sides
+    if any(one.how != "conflict" for one in remaining):
+        return ("open-memex resolve --all",)
+    for one in remaining:
+        return (checking.take_command(one.case.memory_id, one.conflicts),)
+    if found.misplaced or found.others:
+        return ("git status",)
+    if not found.unmerged:
+        return ()
+    if sides.operation in ("merge", "rebase", "cherry-pick", "revert", "am"):
+        return (f"git {sides.operation} --continue",)
+    if sides.theirs.startswith("stash@"):
+        return (f"git stash drop '{sides.theirs}'",)
+    return ()

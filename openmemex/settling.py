@@ -1,0 +1,373 @@
+"""What a resolve makes of each memory in conflict, decided before anything is done.
+
+A memory is known by its id, so what git shows path by path (three paths after both sides renamed the folder,
+a new memory that git took for a renamed old one) is put together here by id, and then merged field by field.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final, Literal, NamedTuple
+
+from openmemex.errors import OpenMemexError, UsageError
+from openmemex.git.conflicts import Settlement, Unmerged, work_tree_file
+from openmemex.memory import frontmatter, merge
+from openmemex.memory.fences import Unreadable
+from openmemex.memory.ids import is_id
+from openmemex.memory.merge import Conflict, Labels, Merged, Side
+from openmemex.workspace import Workspace
+
+USUAL_FOLDERS: Final = (".ai/open-memex", ".open-memex", ".ai/memory")
+_ID_LINE = re.compile(rb"^id[ \t]*:[ \t]*[\"']?([0-9A-Z]{26})\b", re.MULTILINE)
+_MARKER = re.compile(r"(<{7,}|>{7,}|\|{7,}|={7,})(?: |\Z)")
+
+FileChoice = Literal["ours", "theirs", "delete"]
+
+
+class Takes(NamedTuple):
+    """What a person has decided: for a field or "body" the side, for the whole file a side or its end."""
+
+    fields: Mapping[str, Side] = {}
+    file: FileChoice | None = None
+
+
+NOTHING: Final = Takes()
+_PLAIN_LABELS: Final = Labels()
+
+
+class Version(NamedTuple):
+    """One side of a memory: where it lies, its blob, its bytes."""
+
+    path: str
+    oid: str
+    raw: bytes
+
+
+@dataclass(frozen=True)
+class Case:
+    """One memory in conflict, whole.
+
+    `path`: where it belongs when it is settled. `records`: the paths whose stages are settled with it, by
+    path. `elsewhere`: paths without stages that it leaves. `file`: what the work tree has at `path`. `odd`:
+    why nobody but a person with git can settle it ("" for all others). `group`: cases that share a record,
+    which leave their conflict together. `joined`: git joined it without a conflict, and `file` is what came
+    of that.
+    """
+
+    memory_id: str
+    path: str
+    base: Version | None
+    ours: Version | None
+    theirs: Version | None
+    records: Mapping[str, Unmerged]
+    elsewhere: tuple[str, ...] = ()
+    file: bytes | None = None
+    odd: str = ""
+    group: int = 0
+    joined: bool = False
+
+
+@dataclass(frozen=True)
+class Decided:
+    """What becomes of a case.
+
+    `how`: merged, deleted, by hand (a person's own file is staged as it stands), or conflict (nothing is
+    done). `conflicts` are the fields that only a person can settle.
+    """
+
+    case: Case
+    how: str
+    merged: Merged | None = None
+    conflicts: tuple[Conflict, ...] = ()
+    rescue: bool = field(default=False, compare=False)
+
+
+# --- putting together what is in conflict ---
+
+
+def memory_folders(ws: Workspace) -> tuple[str, ...]:
+    """The folders (from the top of the work tree) that hold memories here, the configured one first."""
+    return tuple(dict.fromkeys((ws.settings.memory_dir.strip("/"), *USUAL_FOLDERS)))
+
+
+def memory_id_of(path: str, folders: Iterable[str]) -> str | None:
+    """The id that a path names when it is a memory's file in one of `folders`."""
+    folder, _, name = path.rpartition("/")
+    return name[:-3] if folder in folders and name.endswith(".md") and is_id(name[:-3]) else None
+
+
+def misplaced(path: str, folders: Iterable[str]) -> bool:
+    """Whether git put a memory, or a memory folder, aside under another name (`ID.md~HEAD`): a file stands
+    where the other side has a folder."""
+    folders = tuple(folders)
+    plain = re.sub(r"~[^/]*\Z", "", path)
+    if plain != path and memory_id_of(plain, folders) is not None:
+        return True
+    return any(folder == plain or folder.startswith(plain + "/") for folder in folders)
+
+
+def cases(ws: Workspace, unmerged: Sequence[Unmerged]) -> list[Case]:
+    """Every memory in conflict, in order of id, with its three versions and its file in the work tree."""
+    folders = memory_folders(ws)
+    records = [one for one in unmerged if memory_id_of(one.path, folders)]
+    oids = [oid for one in records if not one.odd for oid in one[1:4] if oid]
+    raws = ws.git.contents(oids)
+    found: dict[str, dict[int, list[Version]]] = {}
+    members: dict[str, dict[str, Unmerged]] = {}
+    odd: list[Case] = []
+    for one in records:
+        stem = memory_id_of(one.path, folders) or ""
+        if one.odd:
+            odd.append(Case(stem, one.path, None, None, None, {one.path: one}, odd=f"a side is {one.odd}"))
+            continue
+        for stage, owner in _owners(one, stem, raws, records).items():
+            oid = one[stage] or ""
+            found.setdefault(owner, {}).setdefault(stage, []).append(Version(one.path, oid, raws[oid]))
+            members.setdefault(owner, {})[one.path] = one
+    made: list[Case] = []
+    for memory_id, versions in sorted(found.items()):
+        made += _put_together(memory_id, versions, members[memory_id], folders)
+    made = _with_moved(ws, made, folders)
+    root = ws.git.site.root
+    return [_with_file(root, case) for case in _grouped([*made, *odd])]
+
+
+def _owners(
+    one: Unmerged, stem: str, raws: Mapping[str, bytes], records: Sequence[Unmerged]
+) -> dict[int, str]:
+    """Whose version each stage of a path is (1, 2, 3 to id).
+
+    git pairs a deleted file with a new one that resembles it, and memories resemble each other: the path of
+    the new memory then carries the old one's versions. They go back to the memory whose id they hold, unless
+    that one is in conflict by itself, or no stage here is the path's own memory.
+    """
+    own = {stage: stem for stage in (1, 2, 3) if one[stage]}
+    ids = {stage: _id_in(raws[one[stage] or ""]) or stem for stage in own}
+    if stem not in ids.values():
+        return own
+    folder = one.path.rpartition("/")[0]
+    taken = {record.path for record in records}
+    foreign = {owner for owner in ids.values() if owner != stem and f"{folder}/{owner}.md" not in taken}
+    return {stage: owner if owner in foreign else stem for stage, owner in ids.items()}
+
+
+def _id_in(raw: bytes) -> str | None:
+    found = _ID_LINE.search(raw, 0, 4096)
+    text = found[1].decode("ascii") if found else ""
+    return text if is_id(text) else None
+
+
+def _put_together(
+    memory_id: str,
+    versions: Mapping[int, Sequence[Version]],
+    members: Mapping[str, Unmerged],
+    folders: Sequence[str],
+) -> Iterator[Case]:
+    if all(len(found) == 1 for found in versions.values()):
+        base, ours, theirs = (next(iter(versions.get(stage, ())), None) for stage in (1, 2, 3))
+        path = _place(memory_id, base, ours, theirs, folders)
+        yield Case(memory_id, path, base, ours, theirs, members)
+        return
+    # One side has the id in two folders: nobody can say which is meant, so each path is a case of its own.
+    for path, record in members.items():
+        own = {stage: next((v for v in found if v.path == path), None) for stage, found in versions.items()}
+        yield Case(memory_id, path, own.get(1), own.get(2), own.get(3), {path: record})
+
+
+def _place(
+    memory_id: str,
+    base: Version | None,
+    ours: Version | None,
+    theirs: Version | None,
+    folders: Sequence[str],
+) -> str:
+    """Where the memory lies when settled: the folder is merged like a field, the configured one at last."""
+    name = f"{memory_id}.md"
+    at = [None if one is None else one.path.rpartition("/")[0] for one in (base, ours, theirs)]
+    there = [folder for folder in at[1:] if folder is not None] or [at[0] or ""]
+    if len(set(there)) == 1:
+        return f"{there[0]}/{name}"
+    moved = [folder for folder in there if folder != at[0]]
+    if len(moved) == 1:
+        return f"{moved[0]}/{name}"
+    return f"{folders[0] if folders[0] in there else there[0]}/{name}"
+
+
+def _with_moved(ws: Workspace, made: list[Case], folders: Sequence[str]) -> list[Case]:
+    """Cases whose missing side only moved to another memory folder, where it lies without a conflict."""
+    lacking = [case for case in made if case.base and (case.ours is None) != (case.theirs is None)]
+    asked = [f"{folder}/{case.memory_id}.md" for case in lacking for folder in folders]
+    if not asked:
+        return made
+    staged = ws.git.staged(asked)
+    foreign = {case.memory_id for case in made for path in case.records if case.memory_id not in path}
+    found: dict[str, Case] = {}
+    for case in lacking:
+        paths = [f"{folder}/{case.memory_id}.md" for folder in folders]
+        at = [path for path in paths if path in staged]
+        if len(at) != 1 or case.memory_id in foreign:
+            continue
+        oid = staged[at[0]]
+        there = Version(at[0], oid, ws.git.contents([oid])[oid])
+        case_ours, case_theirs = case.ours or there, case.theirs or there
+        path = _place(case.memory_id, case.base, case_ours, case_theirs, folders)
+        elsewhere = () if path == at[0] else (at[0],)
+        found[case.memory_id] = replace(
+            case, ours=case_ours, theirs=case_theirs, path=path, elsewhere=elsewhere
+        )
+    return [found.get(case.memory_id, case) for case in made]
+
+
+def _grouped(made: list[Case]) -> Iterator[Case]:
+    """The cases with a number that those have in common whose paths do."""
+    group_of: dict[str, int] = {}
+    for number, case in enumerate(made):
+        for path in case.records:
+            group_of.setdefault(path, number)
+    for number, case in enumerate(made):
+        yield replace(case, group=min([group_of[path] for path in case.records] or [number]))
+
+
+def _with_file(root: str, case: Case) -> Case:
+    try:
+        raw, odd = work_tree_file(os.path.join(root, case.path))
+    except OSError as error:
+        return replace(case, odd=case.odd or f"its file can't be read: {error.strerror}")
+    return replace(case, file=raw, odd=case.odd or odd)
+
+
+# --- deciding ---
+
+
+def decide(
+    case: Case,
+    takes: Takes = NOTHING,
+    *,
+    labels: Labels = _PLAIN_LABELS,
+    by: str | None = None,
+    at: str | None = None,
+) -> Decided:
+    """What becomes of `case` with what a person decided. Pure: nothing is read or written.
+
+    `takes` that this memory has no conflict for are passed over; `check_takes` tells those that fit none.
+    """
+    if case.odd:
+        return Decided(case, "conflict", None, (Conflict("file", None, None, None, case.odd),))
+    sides = [None if one is None else one.raw for one in (case.base, case.ours, case.theirs)]
+    base, ours, theirs = sides
+    merged = merge.merge(base, ours, theirs, stem=case.memory_id)
+    chosen = {
+        name: side for name, side in takes.fields.items() if name in {one.field for one in merged.conflicts}
+    }
+    whole = takes.file if merged.conflicts else None
+    if not chosen and whole is None and _made_by_hand(case, merged):
+        return Decided(case, "by hand")
+    if chosen or whole is not None:
+        merged = merge.merge(
+            base,
+            ours,
+            theirs,
+            stem=case.memory_id,
+            take=chosen,
+            take_file=whole,
+            by=by,
+            at=at,
+            labels=labels,
+        )
+    if merged.conflicts:
+        return Decided(case, "conflict", merged, merged.conflicts)
+    if whole is not None and merged.raw is not None:
+        _check_readable(case, whole, merged.raw)
+    how = "deleted" if merged.raw is None else "merged"
+    return Decided(case, how, merged, (), _holds_other_words(case, merged))
+
+
+def check_takes(decided: Iterable[Decided], takes: Takes) -> None:
+    """Raise UsageError for a field of `takes` that is in conflict in none of the memories, naming those that
+    are. `decided` is what was decided without them.
+    """
+    open_fields = sorted({one.field for each in decided for one in each.conflicts})
+    for name in takes.fields:
+        if name not in open_fields:
+            told = (
+                f"In conflict: {', '.join(open_fields)}." if open_fields else "Nothing here is in conflict."
+            )
+            raise UsageError(f"{name} is not in conflict in any of these memories.", told)
+    if takes.file is not None and not open_fields:
+        raise UsageError("No file here is in conflict.", "`open-memex resolve` lists what is.")
+
+
+def settlements(decided: Decided, root: str, *, staged: bool = True) -> list[Settlement]:
+    """What has to be written for a case that is decided, and `staged`."""
+    case = decided.case
+    mode = next((record.mode for record in case.records.values()), "100644")
+    data = None if decided.merged is None else decided.merged.raw
+    keep = decided.how == "by hand"
+    steps = []
+    if keep or data is not None or case.file is not None or case.path in case.records:
+        data = case.file if keep else data
+        steps.append(Settlement(case.path, data, case.file, mode, keep, staged))
+    for path in (*case.records, *case.elsewhere):
+        # The path of another memory that git mixed this one up with is that one's own to settle.
+        if path != case.path and path.endswith(f"/{case.memory_id}.md"):
+            steps.append(Settlement(path, None, work_tree_file(os.path.join(root, path))[0]))
+    return steps
+
+
+def _check_readable(case: Case, whole: str, raw: bytes) -> None:
+    try:
+        frontmatter.parse(raw, stem=case.memory_id, default_scope="project")
+    except Unreadable as error:
+        line = f", line {error.line}" if error.line else ""
+        raise UsageError(
+            f"{whole} of {case.memory_id} can't be read as a memory ({error.reason}{line}).",
+            f"Take the other side, or mend {case.path} by hand and run: open-memex resolve {case.memory_id}",
+        ) from None
+
+
+def _made_by_hand(case: Case, merged: Merged) -> bool:
+    """Whether the work tree's file is a person's (or rerere's) own resolution: it has no markers, reads as
+    this memory, and is none of the sides. A file that equals a side is what git leaves when a driver fails.
+    """
+    if case.file is None or case.joined:
+        return False
+    text = plain(case.file)
+    versions = [one.raw for one in (case.base, case.ours, case.theirs) if one is not None]
+    if any(text == plain(raw) for raw in versions):
+        return False
+    if merged.raw is not None and text == plain(merged.raw):
+        return False
+    try:
+        frontmatter.parse(case.file, stem=case.memory_id, default_scope="project")
+    except Unreadable:
+        return False
+    return True
+
+
+def _holds_other_words(case: Case, merged: Merged) -> bool:
+    """Whether the work tree's file has lines that neither a side nor the merge has."""
+    if case.file is None or case.joined:  # what git joined is in its history
+        return False
+    versions = [one.raw for one in (case.base, case.ours, case.theirs) if one is not None]
+    known = _lines([*versions, *([merged.raw] if merged.raw is not None else [])])
+    others = {line for line in _lines([case.file]) if line.strip() and not _MARKER.match(line)} - known
+    if not others:
+        return False
+    base, ours, theirs = (None if one is None else one.raw for one in (case.base, case.ours, case.theirs))
+    try:
+        marked = merge.with_markers(base, ours, theirs, stem=case.memory_id)
+    except OpenMemexError:
+        return True
+    return bool(others - _lines([marked]))
+
+
+def plain(raw: bytes) -> bytes:
+    """A file's bytes as they count when two are compared: without a byte order mark, with LF."""
+    return raw.removeprefix(b"\xef\xbb\xbf").replace(b"\r\n", b"\n")
+
+
+def _lines(raws: Iterable[bytes]) -> set[str]:
+    return {line.rstrip("\r") for raw in raws for line in raw.decode("utf-8", "replace").split("\n")}
