@@ -1,4 +1,5 @@
-"""Where every run begins. Searches go straight to their command; all else goes through the full reader.
+"""Where every run begins. Searches and what git starts go straight to their command; all else goes through
+the full reader.
 
 Reading options with typer costs more time than a whole search, so this module and what it imports keep away
 from it (`tests/test_startup.py` names what may be imported).
@@ -14,6 +15,8 @@ from openmemex.cli.boundary import guarded
 from openmemex.errors import UsageError
 
 _GLOBAL_FLAGS = ("--json", "--verbose", "--plain")
+# What git starts by itself, once for each file of a merge or a diff.
+_BY_GIT = ("merge-driver", "textconv")
 _GROUPS = {"config": ("get", "set", "unset", "list")}
 
 
@@ -29,7 +32,7 @@ def run() -> NoReturn:
     Everything that was opened is closed and written by then, so the process ends at once: taking the
     interpreter down in order would cost a search a sixth of its time.
     """
-    if next((word for word in sys.argv[1:] if not word.startswith("-")), "") == "search":
+    if next((word for word in sys.argv[1:] if not word.startswith("-")), "") in ("search", *_BY_GIT):
         _start_lightly()
     code = main()
     for stream in (sys.stdout, sys.stderr):
@@ -46,6 +49,8 @@ def run() -> NoReturn:
 
 
 def _dispatch(arguments: list[str]) -> int:
+    if arguments[:1] and arguments[0] in _BY_GIT:
+        return _for_git(arguments)
     arguments = behind_the_command([as_utf8(text, at) for at, text in enumerate(arguments, 1)])
     if arguments[:1] == ["search"]:
         from openmemex.cli import searching
@@ -58,8 +63,17 @@ def _dispatch(arguments: list[str]) -> int:
     return app.start(arguments, program_name())
 
 
+def _for_git(arguments: list[str]) -> int:
+    if arguments[0] == "merge-driver":
+        from openmemex_hooks.merge_driver import main as started
+    else:
+        from openmemex_hooks.textconv import main as started
+    code: int = started(arguments[1:])
+    return code
+
+
 def _start_lightly() -> None:
-    """Take from a search's start what it does not need: a tenth of its time.
+    """Take from a short run's start what it does not need: of a search a tenth of its time.
 
     sqlite3 imports datetime, and Python 3.11 runs all of that module's own code before it takes the C
     version's classes instead; 3.12 takes them at once. A short run makes no cycles worth collecting.
