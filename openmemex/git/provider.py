@@ -6,11 +6,12 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from openmemex.git import committing, conflicts, history, identity, light, pushing, staging, transport
+from openmemex.git import committing, conflicts, history, identity, light, merges, pushing, staging, transport
 from openmemex.git.committing import CommitResult
 from openmemex.git.conflicts import Settled, Settlement, Sides, Unmerged
 from openmemex.git.identity import RepositoryIdentity
 from openmemex.git.light import Site
+from openmemex.git.merges import Join
 from openmemex.git.objects import Signature
 from openmemex.git.pushing import PushResult
 from openmemex.git.repository import Capabilities, Repository
@@ -90,6 +91,19 @@ class GitProvider:
     def contents(self, oids: Iterable[str]) -> dict[str, bytes]:
         """The bytes of blobs by id, as `blobs`, for a process that needs no libgit2 otherwise."""
         return conflicts.contents(self._repository.git, oids)
+
+    def staged(self, paths: Sequence[str]) -> dict[str, str]:
+        """The blob id of each of `paths` that the staging area has, and not in conflict."""
+        entries = staging.staged(self._repository.git, paths)
+        return {path: found[0].oid for path, found in entries.items() if [e.stage for e in found] == [0]}
+
+    def joined(self, folders: Sequence[str], *, since: str | None = None) -> list[Join]:
+        """What the merge in progress and the last merges of HEAD joined in `folders`; see merges.joined."""
+        return merges.joined(Repository(self.site, self._environ), folders, since=since)
+
+    def text_merge(self, base: bytes | None, ours: bytes | None, theirs: bytes | None) -> bytes | None:
+        """What git's merge of lines makes of three versions; None when that is a conflict."""
+        return merges.text_merge(self._repository.git, base, ours, theirs)
 
     def settle(self, settlements: Sequence[Settlement], expected: Mapping[str, Unmerged]) -> Settled:
         """Write and stage what each file in conflict came to; see conflicts.settle."""
