@@ -9,6 +9,7 @@ from typing import NamedTuple
 from openmemex.git import committing, conflicts, history, identity, light, merges, pushing, staging, transport
 from openmemex.git.committing import CommitResult
 from openmemex.git.conflicts import Settled, Settlement, Sides, Unmerged
+from openmemex.git.history import Revision, Version
 from openmemex.git.identity import RepositoryIdentity
 from openmemex.git.light import Site
 from openmemex.git.merges import Join
@@ -143,6 +144,31 @@ class GitProvider:
     def blobs(self, oids: Iterable[str]) -> Iterator[tuple[str, bytes]]:
         """The bytes of each blob, in order. Raises NotFound for one that is not in this clone."""
         return history.blobs(self._repository, oids)
+
+    def texts(self, oids: Sequence[str]) -> dict[str, bytes]:
+        """The bytes of those of `oids` that are here or can be fetched, by one `git cat-file`."""
+        return history.texts_by_git(self._repository, oids)
+
+    def here(self, oids: Sequence[str]) -> dict[str, bytes]:
+        """As `blobs`, but what is not here and can't be fetched is left out."""
+        return history.texts(self._repository, oids)
+
+    def versions(self, name: str, folders: Sequence[str]) -> list[Version]:
+        """The life of `<ID>.md`, newest first, across renames of its folder and branches; see history."""
+        return history.versions(Repository(self.site, self._environ), name, folders)
+
+    def names_in_history(self, part: str, folders: Sequence[str]) -> list[str]:
+        """The ids in git's history that begin or end with `part`; walks all of it."""
+        return history.names_in_history(self._repository, part, folders)
+
+    def revision(self, text: str) -> Revision:
+        """The commit that a revision or a date means. Raises NotFound for neither; see history.revision."""
+        return history.revision(self._repository, text)
+
+    @property
+    def reading_engine(self) -> str:
+        """Who reads trees and texts here: "libgit2" or "git"."""
+        return history.objects_to_read(self._repository).engine
 
     def unpushed(self, folder: str) -> int:
         """How many commits of HEAD that touch `folder` no remote has yet, as far as this clone knows."""

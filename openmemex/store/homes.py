@@ -16,6 +16,10 @@ from openmemex.memory import ids
 # `project__<slug>__<12 hex>`, `org__<slug>__<12 hex>`: a key becomes a folder's name, so nothing else passes.
 _SCOPE_KEY = re.compile(r"(?:project|org)__\w[\w.-]{0,99}__[0-9a-f]{12}\Z")
 
+# Where a repository's memories are looked for beside the configured folder (docs/protocol.md, "Homes and
+# identity"): other programs' and older defaults.
+USUAL_FOLDERS = (".ai/open-memex", ".open-memex", ".ai/memory")
+
 
 class Home(NamedTuple):
     """One place that holds memories.
