@@ -110,9 +110,14 @@ class LibgitObjects:
         return str(self._writing.create_blob(data))
 
     def write_tree(self, entries: Mapping[str, Entry]) -> str:
+        import pygit2
+
         builder = self._writing.TreeBuilder()
-        for name, entry in entries.items():
-            builder.insert(name, entry.oid, int(entry.mode, 8))
+        try:
+            for name, entry in entries.items():
+                builder.insert(name, entry.oid, int(entry.mode, 8))
+        except UnicodeEncodeError:  # a neighbour whose name is no UTF-8, which the builder does not take
+            return str(self._writing.write(pygit2.enums.ObjectType.TREE, _raw_tree(entries)))
         return str(builder.write())
 
     def write_commit(
@@ -122,6 +127,16 @@ class LibgitObjects:
 
         by, through = pygit2.Signature(*author), pygit2.Signature(*committer)
         return str(self._writing.create_commit(None, by, through, message, tree, list(parents)))
+
+
+def _raw_tree(entries: Mapping[str, Entry]) -> bytes:
+    """A tree object's bytes, names as they are on disk: folders sort as if they ended with a slash."""
+    lines = []
+    for name, entry in entries.items():
+        raw = name.encode("utf-8", "surrogateescape")
+        line = entry.mode.lstrip("0").encode() + b" " + raw + b"\0" + bytes.fromhex(entry.oid)
+        lines.append((raw + (b"/" if entry.mode == "040000" else b""), line))
+    return b"".join(line for _, line in sorted(lines))
 
 
 class GitObjects:

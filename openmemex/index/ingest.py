@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from openmemex import faults
 from openmemex.errors import OpenMemexError
 from openmemex.index import schema, segment
-from openmemex.index.rows import Progress, key_of
+from openmemex.index.rows import Progress, as_stored, key_of
 from openmemex.index.sync import UNSETTLED, UNSETTLED_MARK, Stale, stamp_of
 from openmemex.memory import frontmatter, ids
 from openmemex.memory.fences import split
@@ -197,8 +197,9 @@ def _plan(connection: sqlite3.Connection, stale: Stale, trees: TreeReader | None
             if name.endswith(".md") and ids.is_id(key := os.path.basename(name)[:-3])
         }
     get = known.get
-    changed = [_Wanted(key, get(key), mark) for key, mark in found.items() if get(key) != mark]
-    gone = [(key, known[key]) for key in known.keys() - found.keys()]
+    wanted = [_Wanted(key, get(as_stored(key)), mark) for key, mark in found.items()]
+    changed = [one for one in wanted if one.known != one.mark]
+    gone = [(key, known[key]) for key in known.keys() - {as_stored(key) for key in found}]
     return _Plan(stale, version, changed, gone)
 
 
@@ -229,6 +230,7 @@ def _read(
             # Noted, so that it is not read again; quarantined only if it means to be a memory.
             meant = raw is not None and _names_an_id(raw)
             kept = wanted if settled else wanted._replace(mark=UNSETTLED_MARK)
+            kept = kept._replace(name=as_stored(kept.name))
             yield _Item(*kept, None, None, 0, ODD_NAME if meant else None)
         elif raw is not None:
             files.append((wanted if settled else wanted._replace(mark=UNSETTLED_MARK), _blob_id(raw), raw))
