@@ -13,7 +13,7 @@ from openmemex.git.light import Site
 from openmemex.git.objects import GitObjects, LibgitObjects, Objects, Signature
 from openmemex.git.process import Git, GitFailed
 
-_OBJECT_HOOKS: Final = ("pre-commit", "prepare-commit-msg", "commit-msg", "post-commit")
+COMMIT_HOOKS: Final = ("pre-commit", "prepare-commit-msg", "commit-msg", "post-commit")
 _FALSE: Final = frozenset({"false", "no", "off", "0", ""})
 
 # What is there while an operation waits for the person (wt-status.c), most telling first.
@@ -259,7 +259,7 @@ class Repository:
 
     def commit_hooks(self) -> tuple[str, ...]:
         """The hooks that `git commit` would start here."""
-        return tuple(name for name in _OBJECT_HOOKS if self.hook(name) is not None)
+        return tuple(name for name in COMMIT_HOOKS if self.hook(name) is not None)
 
     def hook(self, name: str) -> str | None:
         """The path of the hook `name` that git would start here (githooks(5)); None when it would not."""

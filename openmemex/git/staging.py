@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from openmemex.errors import Refused
+from openmemex.errors import PartlyDone, Refused
 from openmemex.git.objects import Change
 from openmemex.git.process import Done, Git, GitFailed
 
@@ -74,7 +74,7 @@ def stage(git: Git, changes: Mapping[str, Change], width: int) -> None:
             lines.append(f"0 {'0' * width}\t{path}\0")
         else:
             lines.append(f"{change.mode} {change.oid} 0\t{path}\0")
-    _update(git, "".join(lines))
+    _update(git, "".join(lines), "-z", "--index-info")
 
 
 def put_back(git: Git, before: Mapping[str, list[StagedEntry]], paths: Iterable[str], width: int) -> None:
@@ -88,10 +88,43 @@ def put_back(git: Git, before: Mapping[str, list[StagedEntry]], paths: Iterable[
                 promised.append(path)
             else:
                 lines.append(f"{entry.mode} {entry.oid} {entry.stage}\t{path}\0")
-    _update(git, "".join(lines))
+    _update(git, "".join(lines), "-z", "--index-info")
     if promised:
         # An empty entry is what `git add -N` leaves; its flag can't be given to update-index.
         git.run("--literal-pathspecs", "add", "-f", "-N", "--", *promised, writes=True)
+
+
+def undo(
+    git: Git, before: Mapping[str, list[StagedEntry]], changes: Mapping[str, Change], width: int
+) -> None:
+    """`put_back` after a commit that came to nothing. Raises PartlyDone when not even that can be done."""
+    try:
+        put_back(git, before, changes, width)
+    except Refused as error:
+        raise PartlyDone(
+            f"Nothing was committed, but the files stay staged: {error.message}",
+            f"`git restore --staged -- {' '.join(changes)}` takes them out again.",
+        ) from error
+
+
+def add(git: Git, changes: Mapping[str, Change], before: Mapping[str, list[StagedEntry]]) -> bool:
+    """Let git take the files from the work tree, which notes their stamps in the same write.
+
+    For files whose blob is their bytes: the caller makes sure that nobody writes to them meanwhile. False
+    when an entry did not become what `changes` says (a file that git was told to take for unchanged, say):
+    then nothing is promised of them. Waits for the lock; raises Refused, with nothing changed.
+    """
+    names = "".join(f"{path}\0" for path in changes)
+    _update(git, names, "--add", "--remove", "-z", "--stdin")
+    known = [path for path in changes if before.get(path)]
+    if not known:
+        return True
+    now = staged(git, known)
+    return all(
+        [(entry.mode, entry.oid) for entry in now.get(path, [])]
+        == ([] if changes[path].oid is None else [(changes[path].mode, changes[path].oid)])
+        for path in known
+    )
 
 
 def refresh(git: Git, paths: Sequence[str]) -> None:
@@ -112,13 +145,13 @@ def wait_for_lock(git: Git) -> None:
     _patiently(lambda: None if os.path.lexists(lock) else True, lock)
 
 
-def _update(git: Git, lines: str) -> None:
+def _update(git: Git, lines: str, *how: str) -> None:
     data = lines.encode("utf-8", "surrogateescape")
     lock = lock_file(git)
     failed: list[Done] = []
 
     def attempt() -> bool | None:
-        done = git.run("update-index", "-z", "--index-info", stdin=data, check=False, writes=True)
+        done = git.run("update-index", *how, stdin=data, check=False, writes=True)
         if done.code == 0:
             return True
         if os.path.lexists(lock) or "index.lock" in done.err:

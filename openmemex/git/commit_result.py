@@ -1,0 +1,83 @@
+"""What a commit came to, and the answer where the files are committed already."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from openmemex.errors import NotFound
+from openmemex.git import staging
+from openmemex.git.conditions import Checked
+from openmemex.git.objects import Change, file_entry
+from openmemex.git.targets import Target
+
+THROUGH_GIT = "git commit"
+
+
+class CommitResult(NamedTuple):
+    """What a commit came to.
+
+    `commit`: its id ("" in a dry run). `branch`: short name. `engine`: who made it: libgit2, git, or
+    "git commit" where hooks run. `new_branch`: it was made now. `already`: the files were committed before,
+    by `commit`. `blobs`: what was to be stored of each file, `held`: what the commit was read back to hold
+    (a hook may have changed it; None: deleted). `words`: what the hooks said.
+    """
+
+    commit: str
+    branch: str
+    files: tuple[str, ...]
+    engine: str
+    new_branch: bool
+    already: bool
+    blobs: Mapping[str, str | None]
+    held: Mapping[str, str | None] = {}
+    words: tuple[str, ...] = ()
+
+
+def result_of(
+    checked: Checked, target: Target, blobs: Mapping[str, Change], *, commit: str, already: bool
+) -> CommitResult:
+    """The result for `commit`, which is read back: what it holds is told beside what it should hold."""
+    objects = checked.repository.objects
+    held = {}
+    for path in blobs:
+        entry = file_entry(objects, commit, path)
+        held[path] = None if entry is None else entry.oid
+    return CommitResult(
+        commit=commit,
+        branch=target.branch,
+        files=tuple(blobs),
+        engine=objects.engine,
+        new_branch=target.tip is None and not target.here and not already,
+        already=already,
+        blobs={path: change.oid for path, change in blobs.items()},
+        held=held,
+    )
+
+
+def dry_run_of(checked: Checked, files: Iterable[str]) -> CommitResult:
+    """The result of a commit that was only checked."""
+    target, engine = checked.target, checked.repository.objects.engine
+    new = target.tip is None and not target.here
+    return CommitResult("", target.branch, tuple(files), engine, new, False, {})
+
+
+def already(checked: Checked, blobs: Mapping[str, Change], base: str | None) -> CommitResult:
+    """The result when the branch holds every file as it is: the last commit that touched one of them."""
+    if base is None:
+        raise NotFound("There is nothing to commit: the files to delete were never committed")
+    repository, target = checked.repository, checked.target
+    if target.here:
+        now = staging.staged(repository.git, list(blobs))
+        if any([e.oid for e in now.get(path, [])] != ([c.oid] if c.oid else []) for path, c in blobs.items()):
+            staging.stage(repository.git, blobs, target.width)
+        staging.refresh(repository.git, still_there(blobs))
+    done = repository.git.run(
+        *("--literal-pathspecs", "log", "-1", "--format=%H", "--no-show-signature", base, "--"), *blobs
+    )
+    return result_of(checked, target, blobs, commit=done.text.strip() or base, already=True)
+
+
+def still_there(blobs: Mapping[str, Change]) -> list[str]:
+    """The paths that are not deleted."""
+    return [path for path, change in blobs.items() if change.oid is not None]
