@@ -9,7 +9,6 @@ here, both sides are in that file before the exit code says "conflict".
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -38,7 +37,6 @@ Options:
 Example:
   git config merge.openmemex.driver "open-memex merge-driver %O %A %B %P"
 """
-_FIELD = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,40}\Z")
 
 
 class Call(NamedTuple):
@@ -120,7 +118,7 @@ def parse(words: Sequence[str]) -> Call | None:
     files, rest = words[:place], words[place + 1 :]
     if not 3 <= len(files) <= 4 or any(word.startswith("-") for word in files[:3]):
         return None
-    given = ["" if re.fullmatch("%[A-Z]", word) else word for word in [*rest, "", "", "", ""]]
+    given = ["" if len(word) == 2 and word[0] == "%" else word for word in [*rest, "", "", "", ""]]
     base, ours, theirs = (
         _label(word) or name for word, name in zip(given[1:4], ("base", "ours", "theirs"), strict=True)
     )
@@ -129,7 +127,7 @@ def parse(words: Sequence[str]) -> Call | None:
         ours=files[1],
         theirs=files[2],
         path=files[3] if len(files) == 4 else "",
-        marker_size=min(int(given[0]), 100) if re.fullmatch("[1-9][0-9]{0,3}", given[0]) else 7,
+        marker_size=min(int(given[0][:3]), 100) or 7 if given[0].isascii() and given[0].isdigit() else 7,
         labels=(base, ours, theirs),
         from_config=place < len(words),
     )
@@ -166,10 +164,14 @@ def _tried(action: Callable[[], bytes]) -> bytes | None:
 
 
 def _in_words(fields: list[str]) -> str:
-    """What is in conflict, for the line on stderr. A field's name from a file is only told when it is one."""
+    """What is in conflict, for the line on stderr. An unknown field's name is text of the file: not told."""
+    from openmemex.memory.model import FIELD_BY_NAME
+
     if not fields or "file" in fields:
         return "can't be merged field by field"
-    names = ["the text" if name == "body" else name for name in fields if _FIELD.match(name)]
+    names = [name for name in fields if name in FIELD_BY_NAME]
+    if "body" in fields:
+        names.append("the text")
     if len(names) < len(fields):
         names.append("an unknown field")
     listed = names[0] if len(names) == 1 else ", ".join(names[:-1]) + " and " + names[-1]

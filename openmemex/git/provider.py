@@ -6,7 +6,18 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from openmemex.git import committing, conflicts, history, identity, light, merges, pushing, staging, transport
+from openmemex.git import (
+    committing,
+    conflicts,
+    drivers,
+    history,
+    identity,
+    light,
+    merges,
+    pushing,
+    staging,
+    transport,
+)
 from openmemex.git.committing import CommitResult
 from openmemex.git.conflicts import Settled, Settlement, Sides, Unmerged
 from openmemex.git.history import Revision, Version
@@ -194,3 +205,19 @@ class GitProvider:
     def pull_request_command(self, branch: str, base: str) -> list[str]:
         """The shell command that opens a pull request from `branch` to `base`; [] where `gh` can't."""
         return transport.pull_request_command(Repository(self.site, self._environ), branch, base)
+
+    def plan_drivers(self, folder: str, *, force: bool = False) -> drivers.Plan:
+        """What sets up merging and showing of the memories in `folder` (from the top); nothing is written."""
+        return drivers.plan_setup(Repository(self.site, self._environ), folder, force=force)
+
+    def plan_driver_removal(self, folder: str, *, force: bool = False) -> drivers.Plan:
+        """What takes that out again; nothing is written."""
+        return drivers.plan_removal(Repository(self.site, self._environ), folder, force=force)
+
+    def set_drivers(self, plan: drivers.Plan) -> None:
+        """Do what one of the two planned."""
+        drivers.carry_out(Repository(self.site, self._environ), plan)
+
+    def driver_health(self, folder: str) -> drivers.Health:
+        """Whether memories in `folder` merge by field in this clone, found out by a trial."""
+        return drivers.health(Repository(self.site, self._environ), folder)

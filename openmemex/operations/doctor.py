@@ -223,6 +223,15 @@ def _memory_folder(ws: Workspace) -> Iterator[_Result]:
         yield True, f"{shown} holds {total} memories", ""
 
 
+def _merge_driver(ws: Workspace) -> Iterator[_Result]:
+    """Whether git merges concurrent edits of memories by field here."""
+    if ws.site is None or ws.project.source == "none":
+        return
+    home = ws.repository_home()
+    if home is not None:
+        yield ws.git.driver_health(home.shown(home.folder))
+
+
 def _two_texts(ws: Workspace) -> Iterator[_Result]:
     """One id with a draft here and another text in the repository: a person has to choose."""
     places: dict[str, dict[str, Row]] = {"outbox": {}, "repository": {}}
@@ -254,6 +263,7 @@ _CHECKS: tuple[tuple[str, Callable[[Workspace], Iterator[_Result]]], ...] = (
     ("values", _values),
     ("git", _git),
     ("memory folder", _memory_folder),
+    ("merge driver", _merge_driver),
     ("drafts", _two_texts),
     ("branches", _branches),
 )
