@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from openmemex.index.rows import Row
 from openmemex.memory.fences import split
-from openmemex.memory.model import FIELDS, HistoryEntry, Link, Memory
+from openmemex.memory.model import FIELDS, Memory
 from openmemex.results import Notice
 from openmemex.selecting import copies
 from openmemex.trust import secrets
+from openmemex.trust.showing import shown_value
 from openmemex.workspace import Workspace, staleness
 from openmemex.writing import open_copy
 
@@ -57,26 +58,8 @@ def show(ws: Workspace, ref: str) -> Shown:
 def _front(memory: Memory) -> dict[str, Any]:
     """The front matter's fields by name: in the table's order, optional ones where set, unknown ones last."""
     fields = {
-        field.name: _masked(memory.value(field.name))
+        field.name: shown_value(memory.value(field.name))
         for field in FIELDS
         if not (field.optional and memory.value(field.name) in (None, ()))
     }
-    return {**fields, **{secrets.mask(name).text: _masked(value) for name, value in memory.extra.items()}}
-
-
-def _masked(value: Any) -> Any:
-    """`value` as JSON has it, with the secrets in its texts masked."""
-    if isinstance(value, str):
-        return secrets.mask(value).text
-    if isinstance(value, HistoryEntry):
-        return {
-            name: _masked(part)
-            for name, part in zip(("at", "by", "from", "to", "note"), astuple(value), strict=True)
-        }
-    if isinstance(value, Link):
-        return {"rel": _masked(value.rel), "to": _masked(value.to)}
-    if isinstance(value, tuple | list):
-        return [_masked(part) for part in value]
-    if isinstance(value, dict):
-        return {str(name): _masked(part) for name, part in value.items()}
-    return value
+    return {**fields, **{secrets.mask(name).text: shown_value(value) for name, value in memory.extra.items()}}

@@ -1,0 +1,247 @@
+"""The command history: what became of one memory, in words and for machines."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+FOLDER = ".ai/open-memex"
+
+
+@pytest.fixture
+def repo(make_repo):
+    return make_repo(origin="https://example.org/team/app.git")
+
+
+@pytest.fixture
+def shared(om, repo):
+    """A memory that was added and submitted; its id."""
+    added = om(
+        "add", "Deploys need the VPN\nand a ticket\n", "--type", "gotcha", "--tag", "deploy,draft", cwd=repo
+    )
+    om("submit", added["id"], cwd=repo)
+    return added["id"]
+
+
+def steps(om, repo, memory_id, **options):
+    return om("history", memory_id, cwd=repo, **options)["steps"]
+
+
+def changes(step):
+    return {change["field"]: (change["from"], change["to"]) for change in step["changes"]}
+
+
+def test_each_commit_tells_its_field_changes(om, git, repo, shared):
+    om("edit", shared, "--importance", "high", "--tag", "deploy,sso", cwd=repo)
+    om("edit", shared, "--body", "Deploys need the VPN\nand two tickets\n", cwd=repo)
+    om("submit", shared, "-m", "Raise it", cwd=repo)
+    first, second = steps(om, repo, shared)
+    assert first["action"] == "added"
+    assert first["commit"] == git("rev-parse", "HEAD~1", cwd=repo)
+    assert first["by"] == "Ada Example"
+    assert changes(first)["tags"] == (None, ["deploy", "draft"])
+    assert first["review"][0]["to"] == "proposed"
+    assert second["subject"] == "Raise it"
+    told = changes(second)
+    assert told["importance"] == ("normal", "high")
+    assert told["tags"] == (["deploy", "draft"], ["deploy", "sso"])
+    assert told["body"] == ("Deploys need the VPN\nand a ticket\n", "Deploys need the VPN\nand two tickets\n")
+    assert "type" not in told
+
+
+def test_the_text_for_people_says_it_in_words(om, run_cli, repo, shared):
+    om("edit", shared, "--importance", "high", "--tag", "deploy,sso", cwd=repo)
+    om("edit", shared, "--body", "Deploys need the VPN\nand two tickets\nat least\n", cwd=repo)
+    om("submit", shared, cwd=repo)
+    done = run_cli("history", shared, cwd=repo)
+    assert done.returncode == 0
+    assert "importance: normal → high" in done.stdout
+    assert "tags: + sso, − draft" in done.stdout
+    assert "text changed: 2 lines → 3" in done.stdout
+    assert "- and a ticket" in done.stdout
+    assert "+ and two tickets" in done.stdout
+    assert "proposed by Ada Example" in done.stdout
+    assert "\n1. " in done.stdout and "\n2. " in done.stdout
+
+
+def test_an_uncommitted_change_is_the_last_step_without_a_commit(om, repo, shared):
+    om("edit", shared, "--importance", "low", cwd=repo)
+    last = steps(om, repo, shared)[-1]
+    assert (last["commit"], last["place"]) == (None, "work tree")
+    assert changes(last)["importance"] == ("normal", "low")
+    (repo / FOLDER / f"{shared}.md").unlink()
+    last = steps(om, repo, shared)[-1]
+    assert (last["commit"], last["action"]) == (None, "deleted")
+
+
+def test_a_file_absent_in_a_sparse_checkout_was_not_deleted(om, git, repo, shared):
+    git("sparse-checkout", "set", "--no-cone", "/*", "!/.ai/", cwd=repo)
+    assert not (repo / FOLDER).exists()
+    assert [step["action"] for step in steps(om, repo, shared)] == ["added"]
+
+
+def test_a_deleted_memory_is_found_by_part_of_its_id_and_comes_back(om, git, repo, shared):
+    git("rm", "-q", f"{FOLDER}/{shared}.md", cwd=repo)
+    git("commit", "-q", "-m", "Drop it", cwd=repo)
+    told = om("history", shared[-8:], cwd=repo)
+    assert told["id"] == shared
+    assert [step["action"] for step in told["steps"]] == ["added", "deleted"]
+    git("checkout", "-q", "HEAD~1", "--", FOLDER, cwd=repo)
+    assert steps(om, repo, shared)[-1]["action"] == "returned"
+    git("commit", "-q", "-m", "Back", cwd=repo)
+    assert [step["action"] for step in steps(om, repo, shared)] == ["added", "deleted", "returned"]
+
+
+def test_a_version_that_cannot_be_read_breaks_nothing(om, git, repo, shared):
+    path = repo / FOLDER / f"{shared}.md"
+    good = path.read_bytes()
+    path.write_bytes(b"no memory\n")
+    git("commit", "-q", "-a", "-m", "Break", cwd=repo)
+    path.write_bytes(good.replace(b"importance: normal", b"importance: high"))
+    git("commit", "-q", "-a", "-m", "Mend", cwd=repo)
+    _, broken, mended = steps(om, repo, shared)
+    assert broken["unreadable"]["line"] == 1
+    assert broken["changes"] == []
+    assert changes(mended) == {"importance": ("normal", "high")}
+    path.write_bytes(b"again none\n")
+    last = steps(om, repo, shared)[-1]
+    assert (last["commit"], last["unreadable"]["line"]) == (None, 1)
+
+
+def test_a_merge_tells_only_what_neither_side_had(om, git, repo, shared):
+    path = repo / FOLDER / f"{shared}.md"
+    start = path.read_bytes()
+    git("switch", "-q", "-c", "side", cwd=repo)
+    path.write_bytes(start.replace(b"importance: normal", b"importance: low").replace(b"ticket", b"paper"))
+    git("commit", "-q", "-a", "-m", "Side", cwd=repo)
+    git("switch", "-q", "main", cwd=repo)
+    path.write_bytes(start.replace(b"ticket", b"note").replace(b"type: gotcha", b"type: fact"))
+    git("commit", "-q", "-a", "-m", "Ours", cwd=repo)
+    git.run("merge", "-q", "side", cwd=repo)
+    path.write_bytes(start.replace(b"importance: normal", b"importance: low").replace(b"ticket", b"letter")
+                     .replace(b"type: gotcha", b"type: fact"))  # fmt: skip
+    git("commit", "-q", "-a", "-m", "Join", cwd=repo)
+    told = steps(om, repo, shared)
+    assert sorted(step["subject"] for step in told[1:]) == ["Join", "Ours", "Side"]
+    joined = told[-1]
+    assert joined["action"] == "merged"
+    assert changes(joined) == {
+        "body": ("Deploys need the VPN\nand a note\n", "Deploys need the VPN\nand a letter\n")
+    }
+
+
+def test_a_merge_without_anything_of_its_own_says_so(om, git, run_cli, repo, shared):
+    path = repo / FOLDER / f"{shared}.md"
+    start = path.read_bytes()
+    git("switch", "-q", "-c", "side", cwd=repo)
+    path.write_bytes(start.replace(b"importance: normal", b"importance: low"))
+    git("commit", "-q", "-a", "-m", "Side", cwd=repo)
+    git("switch", "-q", "main", cwd=repo)
+    path.write_bytes(start.replace(b"ticket", b"note"))
+    git("commit", "-q", "-a", "-m", "Ours", cwd=repo)
+    git("merge", "-q", "-m", "Join", "side", cwd=repo)
+    assert steps(om, repo, shared)[-1]["changes"] == []
+    assert "with nothing of its own" in run_cli("history", shared, cwd=repo).stdout
+
+
+def test_a_memory_that_only_a_branch_has_is_marked(om, git, repo):
+    added = om("add", "Only there", cwd=repo)
+    om("submit", added["id"], "--branch", "idea", cwd=repo)
+    (step,) = steps(om, repo, added["id"])
+    assert (step["branch"], step["action"]) == ("idea", "added")
+
+
+def test_a_memory_on_a_teammates_branch_is_found_by_part_of_its_id(
+    om, git, repo, home, tmp_path, clone, make_remote
+):
+    git("remote", "remove", "origin", cwd=repo)
+    make_remote(repo)
+    added = om("add", "Only there", cwd=repo)
+    om("submit", added["id"], "--branch", "idea", cwd=repo)
+    git("push", "-q", "origin", "idea", cwd=repo)
+    teammate = clone(tmp_path / "remote.git", "teammate")
+    told = om("history", added["id"][-6:], cwd=teammate, env={"OPEN_MEMEX_HOME": str(tmp_path / "theirs")})
+    assert [step["branch"] for step in told["steps"]] == ["origin/idea"]
+
+
+def test_a_draft_and_a_personal_memory_tell_what_their_files_say(om, repo):
+    draft = om("add", "A draft", cwd=repo)["id"]
+    (step,) = steps(om, repo, draft)
+    assert (step["commit"], step["place"], step["action"]) == (None, "outbox", "added")
+    personal = om("add", "Mine", "--scope", "personal", cwd=repo)["id"]
+    told = om("history", personal, cwd=repo)
+    assert told["engine"] is None
+    assert [step["place"] for step in told["steps"]] == ["personal"]
+
+
+def test_the_links_of_a_replacement_are_steps(om, repo, shared):
+    new = om("supersede", shared, "Deploys need no VPN", cwd=repo)["id"]
+    om("submit", new, cwd=repo)
+    assert changes(steps(om, repo, shared)[-1])["superseded_by"] == (None, new)
+    assert changes(steps(om, repo, new)[0])["supersedes"] == (None, shared)
+
+
+def test_a_secret_in_an_old_version_is_masked_and_told(om, git, run_cli, repo, shared):
+    token = "ghp_" + "a1B2c3D4e5" * 3 + "f6G7h8"
+    path = repo / FOLDER / f"{shared}.md"
+    start = path.read_bytes()
+    path.write_bytes(start + token.encode() + b"\n")
+    git("commit", "-q", "-a", "-m", f"Add {token}", cwd=repo)
+    path.write_bytes(start)
+    git("commit", "-q", "-a", "-m", "Take it out", cwd=repo)
+    done = run_cli("history", shared, cwd=repo)
+    assert token not in done.stdout + done.stderr
+    assert "ghp_xxxx" in done.stdout
+    assert "1 version holds a secret in clear" in done.stderr
+    told = run_cli("history", shared, "--json", cwd=repo)
+    assert token not in told.stdout + told.stderr
+    assert [notice["kind"] for notice in json.loads(told.stdout)["notices"]] == ["secret"]
+
+
+def test_a_partial_clone_offline_says_what_it_lacks(om, git, repo, shared, tmp_path):
+    om("edit", shared, "--importance", "high", cwd=repo)
+    om("submit", shared, cwd=repo)
+    git("config", "uploadpack.allowFilter", "true", cwd=repo)
+    place = tmp_path / "partial"
+    git("clone", "-q", "--filter=blob:none", f"file://{repo}", str(place))
+    repo.rename(tmp_path / "away")
+    told = om("history", shared, cwd=place)
+    assert [step["unreadable"]["reason"] for step in told["steps"]] == ["its text is not in this clone"] * 2
+    assert [step["changes"] for step in told["steps"]] == [[], []]
+    assert "partial" in [notice["kind"] for notice in told["notices"]]
+
+
+def test_a_shallow_clone_says_that_history_begins_there(om, git, repo, shared, tmp_path):
+    om("edit", shared, "--importance", "high", cwd=repo)
+    om("submit", shared, cwd=repo)
+    git("clone", "-q", "--depth", "1", f"file://{repo}", str(tmp_path / "shallow"))
+    told = om("history", shared, cwd=tmp_path / "shallow")
+    assert [step["action"] for step in told["steps"]] == ["begins"]
+    assert "shallow" in [notice["kind"] for notice in told["notices"]]
+
+
+def test_a_bare_repository_a_worktree_and_a_detached_head_tell_the_same(om, git, repo, shared, tmp_path):
+    expected = steps(om, repo, shared)
+    git("worktree", "add", "-q", "--detach", str(tmp_path / "tree"), cwd=repo)
+    git("clone", "-q", "--bare", str(repo), str(tmp_path / "bare.git"))
+    assert steps(om, tmp_path / "tree", shared) == expected
+    assert steps(om, tmp_path / "bare.git", shared) == expected
+
+
+def test_what_is_no_id_and_what_nobody_knows_are_told(run_cli, om, repo, shared):
+    assert run_cli("history", "no id!", cwd=repo).returncode == 2
+    done = run_cli("history", "01ARZ3NDEKTSV4RRFFQ69G5FAV", cwd=repo)
+    assert done.returncode == 1
+    assert "git's history" in done.stderr
+    other = om("add", "Another", cwd=repo)["id"]
+    assert run_cli("history", shared[:4], cwd=repo).returncode == 3
+    assert other[:4] == shared[:4]
+
+
+def test_outside_of_git_a_personal_memory_has_a_history(om, tmp_path):
+    place = tmp_path / "plain"
+    place.mkdir()
+    memory_id = om("add", "Mine", "--scope", "personal", cwd=place)["id"]
+    om("edit", memory_id, "--importance", "high", cwd=place)
+    assert om("history", memory_id, cwd=place)["steps"][0]["place"] == "personal"
