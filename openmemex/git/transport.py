@@ -19,6 +19,7 @@ from openmemex.errors import Refused
 from openmemex.git import history, identity, light, staging
 from openmemex.git.process import HOOK_SECONDS, Done
 from openmemex.git.repository import Config, Repository
+from openmemex.git.words import lines_of
 from openmemex.memory.model import now_text
 
 Progress = Callable[[str, int, int], None]
@@ -172,6 +173,7 @@ def _fetch(repository: Repository, upstream: _Upstream) -> None:
     raise Refused(
         f"Nothing could be fetched from {shown(repository, upstream.remote)}: {reason_of(said)}",
         f"Nothing was changed. See that `git fetch {shlex.quote(upstream.remote)}` works, then pull again.",
+        words if len(words := lines_of(said)) > 1 else (),
     )
 
 
@@ -183,7 +185,9 @@ def reason_of(said: str) -> str:
         r"Please make sure you have the correct access|and the repository exists", re.IGNORECASE
     )
     lines = [line for line in said.splitlines() if line.strip() and not general.search(line)]
-    return Done(1, b"", "\n".join(lines)).reason
+    # ssh tells of a changed host key in a page of capitals, and what it comes to in the last line of it.
+    verdict = [line for line in lines if line.startswith("Host key verification failed")]
+    return Done(1, b"", "\n".join(verdict or lines)).reason
 
 
 def without_secrets(repository: Repository, remote: str, text: str) -> str:
