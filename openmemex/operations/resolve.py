@@ -256,7 +256,7 @@ def _after(
 ) -> tuple[str, ...]:
     settled = {one.case.memory_id for one in done}
     remaining = [one for one in found.decided if one.case.memory_id not in settled]
-    commands = list(_next(found, remaining)) if done or remaining else []
+    commands = list(_next(found, remaining))
     if mended and not staged:
         commands.append(f"open-memex submit {' '.join(one.case.memory_id for one in mended)}")
     elif mended and not commands:
