@@ -32,9 +32,9 @@ class Problem:
     """Something that a merge joined wrongly.
 
     `rule` is unreadable, meaning (git's result says something else than a merge by meaning), conflict (the
-    two sides contradict each other), renamed (git took a new memory for another one renamed), lifecycle or
-    chain. `ids`: the memories concerned, the one to mend first. `merge`: the commit ("" for the one that is
-    not committed yet). `ours` and `theirs`: its two sides, in words. `case`: what mends it, None when only
+    two sides contradict each other), renamed (git took a new memory for another one renamed) or chain.
+    `ids`: the memories concerned, the one to mend first. `merge`: the commit ("" for the one that is not
+    committed yet); `ours` and `theirs`: its two sides, in words. `case`: what mends it, None when only
     another command can; `conflicts`: what a person has to decide for that.
     """
 
@@ -75,9 +75,13 @@ def check(ws: Workspace, *, since: str | None = None) -> Checked:
     for join in joins:
         files = {name: file for name, file in join.files.items() if _is_memory(file)}
         count += sum(file.text_merged for file in files.values())
-        for problem in [*_file_problems(ws, join, files, raws), *_chain_problems(join, files, raws)]:
-            if problem.ids[0] not in told and _untouched(ws, problem, files, raws):
+        for problem in _file_problems(ws, join, files, raws):
+            if problem.ids[0] not in told and _untouched(ws, files[f"{problem.ids[0]}.md"], raws):
                 told.add(problem.ids[0])
+                problems.append(_with_sides(join, problem))
+        for problem in _chain_problems(ws, files, raws):
+            if problem.text not in told:
+                told.add(problem.text)
                 problems.append(_with_sides(join, problem))
     return Checked(count, tuple(problems))
 
@@ -105,8 +109,6 @@ def _file_problems(
                 problem = _differing(memory_id, file, case, merged, told)
             elif told is not None and (base is None) and (ours is None) != (theirs is None):
                 yield from _renamed(ws, memory_id, files, case, raws)
-        if problem is None:
-            problem = _odd_life(memory_id, file, raws)
         if problem is not None:
             yield problem
 
@@ -258,80 +260,65 @@ def _renamed(
         return
 
 
-def _odd_life(memory_id: str, file: JoinedFile, raws: Mapping[str, bytes]) -> Problem | None:
-    """One side set the successor, the other a status that does not go with it."""
-
-    def odd(oid: str | None) -> bool:
-        if oid is None:
-            return False
-        memory = frontmatter.parse(raws[oid], stem=memory_id, default_scope="project").memory
-        return (memory.superseded_by is not None) != (memory.status == "superseded")
-
-    try:
-        if not odd(file.result) or odd(file.ours) or odd(file.theirs):
-            return None
-        memory = frontmatter.parse(raws[file.result or ""], stem=memory_id).memory
-    except Unreadable:
-        return None
-    text = f"one side says it is {memory.status}, the other that {memory.superseded_by} replaces it"
-    return Problem(
-        *("lifecycle", (memory_id,), file.path, text),
-        f"decide which holds, and mend status and superseded_by in {file.path}",
-        "",
-    )
-
-
 def _chain_problems(
-    join: Join, files: Mapping[str, JoinedFile], raws: Mapping[str, bytes]
+    ws: Workspace, files: Mapping[str, JoinedFile], raws: Mapping[str, bytes]
 ) -> Iterator[Problem]:
-    """Who replaces whom, where it is wrong in the result and was in neither side."""
-    concerned: dict[str, JoinedFile] = {}
+    """Who replaces whom, where it is wrong now and neither side had it so: each brought a part of it."""
+    concerned: dict[str, str] = {}
     for name, file in files.items():
+        folder = file.path.rpartition("/")[0]
         for line in _POINTERS.findall(raws[file.result] if file.result else b""):
-            for one in (name, f"{line[-26:].decode('ascii')}.md"):
-                if one in files:
-                    concerned[one] = files[one]
-    now, ours, theirs = (_pointers(concerned, raws, place) for place in ("result", "ours", "theirs"))
-    before = {(fault.kind, fault.ids) for fault in (*ours.faults(), *theirs.faults())}
+            partner = f"{line[-26:].decode('ascii')}.md"
+            concerned |= {
+                one: files[one].path if one in files else f"{folder}/{one}" for one in (name, partner)
+            }
+    if not concerned:
+        return
+    current = {name: _work_tree(ws, path)[0] for name, path in concerned.items()}
+    now = lifecycle.Chains(_pointers(current))
+    before = set()
+    for side in ("ours", "theirs"):
+        oids = {name: getattr(files[name], side) for name in concerned if name in files}
+        versions = current | {name: raws[oid] if oid else None for name, oid in oids.items()}
+        before |= {(fault.kind, fault.ids) for fault in lifecycle.Chains(_pointers(versions)).faults()}
     for fault in now.faults():
-        # Memories that the merge did not touch are not among these: only what is wholly here is told.
-        if fault.kind == "dangling" or (fault.kind, fault.ids) in before:
+        touched = [files[f"{one}.md"] for one in fault.ids if f"{one}.md" in files]
+        joined = any(one.ours != one.result for one in touched) and any(
+            one.theirs != one.result for one in touched
+        )
+        # `dangling` is left to those who know every memory: only some are looked at here.
+        if fault.kind == "dangling" or not joined or (fault.kind, fault.ids) in before:
             continue
-        file = files[f"{fault.ids[0]}.md"]
         fix = "`open-memex show ID` each, then retract the one that is wrong: open-memex status ID retracted"
-        yield Problem("chain", fault.ids, file.path, fault.text, fix, "")
+        yield Problem("chain", fault.ids, concerned[f"{fault.ids[0]}.md"], fault.text, fix, "")
 
 
-def _pointers(files: Mapping[str, JoinedFile], raws: Mapping[str, bytes], place: str) -> lifecycle.Chains:
-    entries = {}
-    for name, file in files.items():
-        oid = getattr(file, place)
-        if oid is None:
+def _pointers(versions: Mapping[str, bytes | None]) -> dict[str, lifecycle.Pointers]:
+    """What each memory (by its file's name) says of its place in a chain, of those that are there.
+
+    One that can't be read says nothing.
+    """
+    found = {}
+    for name, raw in versions.items():
+        if raw is None:
             continue
         try:
-            memory = frontmatter.parse(raws[oid], stem=name[:-3], default_scope="project").memory
+            memory = frontmatter.parse(raw, stem=name[:-3], default_scope="project").memory
         except Unreadable:
+            found[name[:-3]] = lifecycle.Pointers(None, None, "active")
             continue
         if memory.review_state != "rejected" and memory.status != "retracted":
-            entries[memory.id] = lifecycle.Pointers(memory.supersedes, memory.superseded_by, memory.status)
-    return lifecycle.Chains(entries)
+            found[memory.id] = lifecycle.Pointers(memory.supersedes, memory.superseded_by, memory.status)
+    return found
 
 
-def _untouched(
-    ws: Workspace, problem: Problem, files: Mapping[str, JoinedFile], raws: Mapping[str, bytes]
-) -> bool:
+def _untouched(ws: Workspace, file: JoinedFile, raws: Mapping[str, bytes]) -> bool:
     """Whether the work tree still has what the merge made: a file that was mended waits to be submitted."""
-    for memory_id in problem.ids[:1] if problem.case else problem.ids:
-        file = files.get(f"{memory_id}.md")
-        if file is None:
-            continue
-        found, odd = _work_tree(ws, file.path)
-        made = raws[file.result] if file.result else None
-        if odd or (found is None) != (made is None):
-            return False
-        if found is not None and made is not None and plain(found) != plain(made):
-            return False
-    return True
+    found, odd = _work_tree(ws, file.path)
+    made = raws[file.result] if file.result else None
+    if odd or found is None or made is None:
+        return not odd and found is made
+    return plain(found) == plain(made)
 
 
 def _with_sides(join: Join, problem: Problem) -> Problem:

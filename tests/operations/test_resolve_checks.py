@@ -1,0 +1,287 @@
+"""What git merged without a conflict, and should not have: seen, told, and mended where that is possible."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from merging_repos import Conflicts, memory_id, text_of
+
+from openmemex import checking
+from openmemex.errors import UsageError
+from openmemex.memory import frontmatter
+from openmemex.operations.resolve import preview, resolve
+from openmemex.settling import Takes
+from openmemex.workspace import Workspace
+
+ID, NEW_A, NEW_B = memory_id(1), memory_id(11), memory_id(12)
+
+
+@pytest.fixture(autouse=True)
+def _no_editor(monkeypatch):
+    monkeypatch.setenv("GIT_EDITOR", ":")
+
+
+@pytest.fixture
+def conflicts(make_repo, git) -> Conflicts:
+    return Conflicts(make_repo(), git)
+
+
+@pytest.fixture
+def here() -> Iterator[Callable[[Path], Workspace]]:
+    opened: list[Workspace] = []
+
+    def open_(folder: Path) -> Workspace:
+        opened.append(Workspace.open(cwd=str(folder), environ=os.environ))
+        return opened[-1]
+
+    yield open_
+    for one in opened:
+        one.close()
+
+
+def read(file: Path):
+    return frontmatter.parse(file.read_bytes(), stem=file.stem).memory
+
+
+def merged_cleanly(c: Conflicts, *options: str) -> None:
+    done = c.git.run("merge", "-q", "--no-edit", *options, "topic", cwd=c.repo)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def without(*names: str) -> dict[str, None]:
+    return dict.fromkeys(names)
+
+
+NO_NULLS = without("supersedes", "superseded_by", "approved_by", "derived_from", "review_note")
+
+
+def two_successors(c: Conflicts) -> None:
+    """Both sides replace the memory, one after `status:`, one before `review_state:`: git joins them."""
+    base = text_of(1, **NO_NULLS)
+    ours = base.replace("status: active\n", f"status: superseded\nsuperseded_by: {NEW_A}\n")
+    theirs = base.replace("review_state:", f"superseded_by: {NEW_B}\nreview_state:")
+    c.apart(
+        {1: base},
+        {1: ours, 11: text_of(11, "The one.\n", supersedes=ID)},
+        {1: theirs, 12: text_of(12, "The other.\n", supersedes=ID)},
+    )
+
+
+def test_a_key_that_two_branches_brought_in_is_told_with_both_values_and_nothing_is_chosen(
+    conflicts, here, git
+):
+    two_successors(conflicts)
+    merged_cleanly(conflicts)
+    raw = conflicts.file(1).read_bytes()
+    assert raw.count(b"superseded_by:") == 2, "git saw no conflict"
+    found = preview(here(conflicts.repo))
+    told = {one.rule: one for one in found.problems}
+    assert set(told) == {"unreadable", "chain"} and found.needs_a_person and found.checked == 1
+    (conflict,) = told["unreadable"].conflicts
+    assert (conflict.field, conflict.ours, conflict.theirs) == ("superseded_by", NEW_A, NEW_B)
+    assert told["unreadable"].ids == (ID,) and told["unreadable"].merge == git(
+        "rev-parse", "HEAD", cwd=conflicts.repo
+    )
+    assert resolve(here(conflicts.repo)).mended == ()
+    assert conflicts.file(1).read_bytes() == raw
+    with pytest.raises(UsageError, match="type is not in conflict"):
+        resolve(here(conflicts.repo), [ID], Takes({"type": "ours"}))
+    done = resolve(here(conflicts.repo), [ID], Takes({"superseded_by": "ours"}))
+    assert [one.case.memory_id for one in done.mended] == [ID]
+    assert done.next == (f"open-memex submit {ID}",)
+    memory = read(conflicts.file(1))
+    assert (memory.superseded_by, memory.status) == (NEW_A, "superseded")
+    assert conflicts.status() == f" M {conflicts.path(1)}", "it is the person's to commit"
+    assert "unreadable" not in {one.rule for one in preview(here(conflicts.repo)).problems}
+
+
+def test_a_successor_on_one_side_and_an_end_on_the_other_is_told(conflicts, here):
+    conflicts.apart(
+        {1: text_of(1)},
+        {1: text_of(1, superseded_by=NEW_A), 11: text_of(11, "The one.\n", supersedes=ID)},
+        {1: text_of(1, status="retracted")},
+    )
+    merged_cleanly(conflicts)
+    (problem,) = preview(here(conflicts.repo)).problems
+    assert (problem.rule, problem.ids) == ("conflict", (ID,))
+    (conflict,) = problem.conflicts
+    assert conflict.field == "status" and conflict.theirs == "retracted"
+
+
+def approved_and_changed(c: Conflicts) -> None:
+    c.apart(
+        {1: text_of(1, "Deploys need the VPN.\n")},
+        {1: text_of(1, "Deploys need the VPN.\n", review_state="approved", approved_by="bob")},
+        {1: text_of(1, "Deploys need no VPN.\n")},
+    )
+
+
+def test_an_approval_that_was_joined_to_a_changed_text_is_told_and_mended(conflicts, here):
+    approved_and_changed(conflicts)
+    merged_cleanly(conflicts)
+    joined = read(conflicts.file(1))
+    assert (joined.review_state, joined.body) == ("approved", "Deploys need no VPN.\n")
+    (problem,) = preview(here(conflicts.repo)).problems
+    assert problem.rule == "meaning" and "approval" in problem.text
+    assert problem.fix == f"open-memex resolve {ID}"
+    done = resolve(here(conflicts.repo), [ID])
+    assert [one.case.memory_id for one in done.mended] == [ID] and not done.needs_a_person
+    memory = read(conflicts.file(1))
+    assert (memory.review_state, memory.approved_by) == ("proposed", None)
+    assert memory.body == "Deploys need no VPN.\n" and len(memory.review_history) == 1
+    assert not preview(here(conflicts.repo)).needs_a_person
+
+
+def test_a_merge_that_waits_to_be_committed_is_looked_at_and_mended_in_place(conflicts, here, git):
+    approved_and_changed(conflicts)
+    merged_cleanly(conflicts, "--no-commit", "--no-ff")
+    (problem,) = preview(here(conflicts.repo)).problems
+    assert problem.merge == ""
+    done = resolve(here(conflicts.repo), [ID])
+    assert done.next == ("git merge --continue",)
+    assert conflicts.status() == f"M  {conflicts.path(1)}"
+    git("merge", "--continue", cwd=conflicts.repo)
+    assert read(conflicts.file(1)).review_state == "proposed"
+    assert not preview(here(conflicts.repo)).needs_a_person
+    assert git("log", "-1", "--format=%p", cwd=conflicts.repo).count(" ") == 1
+
+
+def test_what_git_merged_as_we_would_have_is_not_told(conflicts, here):
+    conflicts.apart(
+        {1: text_of(1, "one\n\n\n\ntwo\n")},
+        {1: text_of(1, "one\n\n\n\ntwo\n", type="gotcha")},
+        {1: text_of(1, "one\n\n\n\ntwo\n", proposed_by="bob")},
+    )
+    merged_cleanly(conflicts)
+    found = preview(here(conflicts.repo))
+    assert found.checked == 1 and found.problems == () and not found.needs_a_person
+
+
+def test_a_body_that_git_joined_from_two_edits_is_a_persons_to_read(conflicts, here):
+    conflicts.apart(
+        {1: text_of(1, "one\n\n\n\ntwo\n")},
+        {1: text_of(1, "ONE\n\n\n\ntwo\n")},
+        {1: text_of(1, "one\n\n\n\nTWO\n")},
+    )
+    merged_cleanly(conflicts)
+    (problem,) = preview(here(conflicts.repo)).problems
+    assert (problem.rule, [one.field for one in problem.conflicts]) == ("conflict", ["body"])
+    done = resolve(here(conflicts.repo), [ID], Takes({"body": "ours"}))
+    assert done.mended and read(conflicts.file(1)).body == "ONE\n\n\n\ntwo\n"
+
+
+def test_what_a_person_decided_in_a_conflict_is_not_told_afterwards(conflicts, here, git):
+    conflicts.apart(
+        {1: text_of(1)}, {1: text_of(1, type="gotcha")}, {1: text_of(1, type="lesson", importance="high")}
+    )
+    assert git.run("merge", "topic", cwd=conflicts.repo).returncode == 1
+    conflicts.write({1: text_of(1, type="howto")})
+    git("add", "-A", cwd=conflicts.repo)
+    git("merge", "--continue", cwd=conflicts.repo)
+    found = preview(here(conflicts.repo))
+    assert found.checked == 1 and found.problems == ()
+
+
+def test_what_was_changed_since_the_merge_is_not_told(conflicts, here, git):
+    approved_and_changed(conflicts)
+    merged_cleanly(conflicts)
+    conflicts.write({1: text_of(1, "Edited.\n")})
+    assert preview(here(conflicts.repo)).problems == (), "it waits to be submitted"
+    git("commit", "-q", "-am", "edited", cwd=conflicts.repo)
+    assert preview(here(conflicts.repo)).problems == ()
+
+
+def test_a_new_memory_that_swallowed_an_edit_of_a_deleted_one(conflicts, here, git):
+    """Without a conflict: git took the new one for the old one renamed, and put the other side's edit in."""
+    long = "".join(f"line {number} of a long memory\n" for number in range(40))
+    new = text_of(2, long, tags="[new]")
+    edited = text_of(1, long.replace("line 30 ", "LINE 30 "))
+    conflicts.apart({1: text_of(1, long)}, {1: None, 2: new}, {1: edited})
+    merged_cleanly(conflicts)
+    assert "LINE 30" in conflicts.file(2).read_text() and not conflicts.file(1).exists()
+    found = preview(here(conflicts.repo)).problems
+    assert {(one.rule, one.ids[0]) for one in found} == {("renamed", ID), ("renamed", memory_id(2))}
+    done = resolve(here(conflicts.repo), [memory_id(2)])
+    assert len(done.mended) == 1 and conflicts.file(2).read_text() == new
+    done = resolve(here(conflicts.repo), [ID], Takes(file="theirs"))
+    assert done.mended and "LINE 30" in conflicts.file(1).read_text()
+    assert not preview(here(conflicts.repo)).problems
+
+
+def test_two_memories_that_replace_one_are_told_after_the_conflict_was_settled(conflicts, here, git):
+    conflicts.apart(
+        {1: text_of(1)},
+        {
+            1: text_of(1, status="superseded", superseded_by=NEW_A),
+            11: text_of(11, "The one.\n", supersedes=ID),
+        },
+        {
+            1: text_of(1, status="superseded", superseded_by=NEW_B),
+            12: text_of(12, "The other.\n", supersedes=ID),
+        },
+    )
+    assert git.run("merge", "topic", cwd=conflicts.repo).returncode == 1
+    resolve(here(conflicts.repo), [ID], Takes({"superseded_by": "ours"}))
+    git("merge", "--continue", cwd=conflicts.repo)
+    problems = preview(here(conflicts.repo)).problems
+    fork = next(one for one in problems if NEW_A in one.text and NEW_B in one.text)
+    assert fork.rule == "chain" and fork.ids[0] == ID
+    git("rm", "-q", conflicts.path(12), cwd=conflicts.repo)
+    git("commit", "-q", "-m", "decided", cwd=conflicts.repo)
+    assert not [one for one in preview(here(conflicts.repo)).problems if NEW_B in one.text]
+
+
+def test_problems_that_were_there_before_the_merge_are_not_its_fault(conflicts, here):
+    half = text_of(1, status="superseded", superseded_by=NEW_A)
+    conflicts.apart(
+        {1: half, 11: text_of(11)},
+        {1: half.replace("importance: normal", "importance: high")},
+        {1: half.replace("tags: []", "tags: [x]")},
+    )
+    merged_cleanly(conflicts)
+    assert preview(here(conflicts.repo)).problems == ()
+
+
+def test_old_merges_and_merges_elsewhere_cost_nothing_and_say_nothing(conflicts, here, git):
+    conflicts.commit({1: text_of(1)}, "base")
+    for number in range(3):
+        git("switch", "-q", "-c", f"b{number}", cwd=conflicts.repo)
+        (conflicts.repo / f"f{number}.txt").write_text("x")
+        conflicts.commit({}, "file")
+        git("switch", "-q", "main", cwd=conflicts.repo)
+        git("commit", "-q", "--allow-empty", "-m", "empty", cwd=conflicts.repo)
+        git("merge", "-q", "--no-edit", f"b{number}", cwd=conflicts.repo)
+    assert preview(here(conflicts.repo)).checked == 0
+
+
+def test_merges_before_a_commit_are_left_out_when_only_later_ones_are_asked_for(conflicts, here, git):
+    approved_and_changed(conflicts)
+    merged_cleanly(conflicts)
+    tip = git("rev-parse", "HEAD", cwd=conflicts.repo)
+    assert len(checking.check(here(conflicts.repo)).problems) == 1
+    assert checking.check(here(conflicts.repo), since=tip).problems == ()
+    assert len(checking.check(here(conflicts.repo), since=f"{tip}^1").problems) == 1
+
+
+def test_an_octopus_merge_is_no_reason_to_fail(conflicts, here, git):
+    conflicts.commit({1: text_of(1)}, "base")
+    for number in (2, 3):
+        git("switch", "-q", "-c", f"b{number}", "main", cwd=conflicts.repo)
+        conflicts.commit({number: text_of(number)}, "one")
+    git("switch", "-q", "main", cwd=conflicts.repo)
+    git("merge", "-q", "--no-edit", "b2", "b3", cwd=conflicts.repo)
+    git("merge", "-q", "--no-ff", "--no-edit", "b3", cwd=conflicts.repo)
+    assert preview(here(conflicts.repo)).problems == ()
+
+
+def test_a_shallow_clone_and_an_unborn_branch_are_no_reason_to_fail(
+    conflicts, here, git, make_repo, tmp_path
+):
+    approved_and_changed(conflicts)
+    merged_cleanly(conflicts)
+    git("clone", "-q", "--depth", "1", f"file://{conflicts.repo}", str(tmp_path / "shallow"))
+    assert preview(here(tmp_path / "shallow")).problems == ()
+    assert preview(here(make_repo("unborn", commits=0))).problems == ()
