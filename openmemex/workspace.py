@@ -123,7 +123,8 @@ class Workspace:
             return Project(self._root, self._source, name, tuple(keys))
         identity = self.git.identity()
         name = _shown(identity.name)
-        self.index.remember(cache, "\0".join((name, *identity.keys)))
+        if identity.whole:
+            self.index.remember(cache, "\0".join((name, *identity.keys)))
         return Project(self._root, self._source, name, identity.keys)
 
     def require_project(self) -> Project:

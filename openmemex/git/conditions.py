@@ -54,8 +54,10 @@ def check(repository: Repository, paths: Sequence[str], branch: str | None, onto
             f"{repository.site.git_dir} is a bare repository: it has no work tree to commit from",
             "Run this in a clone, or in a linked work tree (`git worktree add`).",
         )
+    repository.require_git()
     target = targets.target_of(repository, branch, onto)
     check_places(repository.site.root, paths, target.here)
+    _check_case(repository, paths, target)
     before: dict[str, list[staging.StagedEntry]] = {}
     hidden = True
     if target.here:
@@ -123,6 +125,31 @@ def _check_name(path: str) -> None:
         raise UsageError(f"{path!r} is no path inside the repository")
     if any(part in ("", ".", "..") or part.lower().rstrip(". ") == ".git" for part in parts):
         raise UsageError(f"{path!r} is no path inside the repository")
+
+
+def _check_case(repository: Repository, paths: Sequence[str], target: Target) -> None:
+    """Refuse where the disk takes two spellings for one name, and the commit below has the other spelling:
+    with both in one tree git could check out only one of them.
+    """
+    if target.base is None or not repository.config.flag("core.ignorecase"):
+        return
+    objects = repository.objects
+    for folder in sorted({path.rpartition("/")[0] for path in paths}):
+        tree, done = objects.tree_of(target.base), ""
+        for name in folder.split("/"):
+            entries = objects.entries(tree)
+            if name not in entries:
+                other = next((one for one in entries if one.casefold() == name.casefold()), None)
+                if other is not None:
+                    raise Refused(
+                        f"{folder} would stand beside {done}{other} in git, and this disk takes both for one "
+                        "name (core.ignoreCase)",
+                        f"Let memoryDir in the settings name it as git does ({done}{other}), or `git mv` it.",
+                    )
+                break
+            tree, done = entries[name].oid, f"{done}{name}/"
+            if entries[name].mode != "040000":
+                break
 
 
 def check_places(root: str, paths: Sequence[str], here: bool) -> None:

@@ -11,7 +11,8 @@ import sys
 from typing import Final, NamedTuple
 
 from openmemex.git import light
-from openmemex.git.process import Git
+from openmemex.git.light import Site
+from openmemex.git.process import Git, GitMissing
 
 # Hosts that serve the same repositories under a second name, for networks that let only port 443 through
 # (docs.github.com "Using SSH over the HTTPS port", and the like at GitLab and Bitbucket).
@@ -31,7 +32,8 @@ class RepositoryIdentity(NamedTuple):
     `name`: for people. `origin_url_normal`: normal_origin of the remote `origin`, None without one.
     `root_commit`: the oldest commit without a parent that HEAD reaches, None without commits or in a shallow
     clone. `folder`: the main work tree (the git folder of a bare repository), the same from every linked work
-    tree. `keys`: the scope keys of these three, best first.
+    tree. `keys`: the scope keys of these three, best first. `whole`: git itself said all this; without git
+    the root commit is missing, and what is saved meanwhile goes by the other two.
     """
 
     name: str
@@ -39,6 +41,7 @@ class RepositoryIdentity(NamedTuple):
     root_commit: str | None
     folder: str
     keys: tuple[str, ...]
+    whole: bool = True
 
     @property
     def owner_repo(self) -> str | None:
@@ -48,11 +51,36 @@ class RepositoryIdentity(NamedTuple):
 
 def of_repository(git: Git) -> RepositoryIdentity:
     """Work out the identity: two short git commands and a walk to the root commits."""
-    folder = light.main_folder(git.site)
+    try:
+        return _identity(git.site, origin_url(git), root_commit(git))
+    except GitMissing:
+        return _identity(git.site, _origin_without_git(git.site), None)._replace(whole=False)
+
+
+def _origin_without_git(site: Site) -> str | None:
+    """origin_url as libgit2 reads git's configuration, for a computer without git; None where it can't."""
+    import pygit2
+
+    try:
+        config = pygit2.Repository(site.git_dir, pygit2.enums.RepositoryOpenFlag.NO_SEARCH).config
+        values = [(entry.name, entry.value or "") for entry in config]
+    except (pygit2.GitError, KeyError, ValueError):
+        return None
+    urls = [value for name, value in values if name == "remote.origin.url"]
+    if not urls:
+        return None
+    begins = [(value, name) for name, value in values if re.fullmatch(r"url\..*\.insteadof", name)]
+    fitting = [(value, name) for value, name in begins if value and urls[0].startswith(value)]
+    if not fitting:
+        return urls[0]
+    begin, name = max(fitting, key=lambda pair: len(pair[0]))  # the longest counts, as git-config(1) has it
+    return name[len("url.") : -len(".insteadof")] + urls[0][len(begin) :]
+
+
+def _identity(site: Site, url: str | None, root: str | None) -> RepositoryIdentity:
+    folder = light.main_folder(site)
     base = os.path.basename(folder).removesuffix(".git") or os.path.basename(folder) or "repo"
-    url = origin_url(git)
     normal = None if url is None else normal_origin(url, folder)
-    root = root_commit(git)
     keys = []
     name = base
     if url is not None and normal is not None:

@@ -81,6 +81,10 @@ class Done(NamedTuple):
         return " ".join(words) or f"exit code {self.code}"
 
 
+class GitMissing(Refused):
+    """There is no git on the PATH."""
+
+
 class GitFailed(OpenMemexError):
     """A git command ended with an exit code that nobody expected; `done` is how."""
 
@@ -239,7 +243,7 @@ def run_git(
     except FileNotFoundError:
         if not os.path.isdir(cwd):
             raise Refused(f"{cwd} is gone", "Start again from a folder that exists.") from None
-        raise Refused(
+        raise GitMissing(
             "git was not found on the PATH",
             f"Install git {oldest()} or newer (https://git-scm.com/downloads).",
         ) from None

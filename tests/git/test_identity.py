@@ -225,4 +225,4 @@ def test_without_git_on_the_path_that_is_said(make_repo, monkeypatch, tmp_path):
     repo = make_repo()
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(Refused, match="git was not found"):
-        GitProvider.open(str(repo)).identity()
+        GitProvider.open(str(repo)).capabilities()
