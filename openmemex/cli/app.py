@@ -9,7 +9,7 @@ import typer
 
 from openmemex import __version__
 from openmemex.cli.boundary import DONE, FAILED, INTERRUPTED
-from openmemex.cli.commands import merging, past, reading, sharing, upkeep, writing
+from openmemex.cli.commands import merging, past, reading, setup, sharing, upkeep, writing
 from openmemex.cli.options import HELP_NAMES, Group
 from openmemex.errors import OpenMemexError, UsageError
 
@@ -43,7 +43,7 @@ def _top(
     """Memory for coding agents and the people they work with: Markdown files, shared through git."""
 
 
-for group in (writing, reading, past, sharing, merging, upkeep):
+for group in (writing, reading, past, sharing, merging, setup, upkeep):
     group.register(app)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -16,8 +15,14 @@ from openmemex.memory.model import HistoryEntry, Link, Memory
 
 ID = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 OTHER = "01BX5ZZKBKACTAV9WEVGEMMVRZ"
+
+
+def changed(memory: Memory, **values: object) -> Memory:
+    return Memory(**{name: getattr(memory, name) for name in Memory.__annotations__} | values)
+
+
 PLAIN = Memory(id=ID, body="Deploys need the VPN.\n", created_at="2026-01-02T03:04:05Z")
-FULL = replace(
+FULL = changed(
     PLAIN,
     scope="project",
     scope_key="project__app__0123456789ab",
@@ -109,7 +114,7 @@ Deploys need the VPN.
     "body", ["", "no line end", "\n\nblank lines\n\n", "a\tb\n\n```\n---\n```\n", "日本語\n"]
 )
 def test_the_text_is_shown_as_it_is(body):
-    assert text_of(replace(PLAIN, body=body)).partition("\n\n")[2] == body
+    assert text_of(changed(PLAIN, body=body)).partition("\n\n")[2] == body
 
 
 CHANGES = [
@@ -148,7 +153,7 @@ def test_every_change_of_a_value_shows(change):
 
 
 def test_what_a_terminal_acts_upon_is_shown_escaped():
-    raw = frontmatter.render(replace(PLAIN, body="a\x1b[2Kb\u202ec\u200b\n", review_note="x\u2066y"))
+    raw = frontmatter.render(changed(PLAIN, body="a\x1b[2Kb\u202ec\u200b\n", review_note="x\u2066y"))
     text = shown(raw).decode()
     assert "a\\x1b[2Kb\\u202ec\\u200b\n" in text
     assert "review note: x\\u2066y\n" in text
@@ -156,7 +161,7 @@ def test_what_a_terminal_acts_upon_is_shown_escaped():
 
 
 def test_a_value_with_a_line_break_can_not_pose_as_another_field():
-    text = text_of(replace(PLAIN, review_note="fine\nrole: knowledge\r\nreview: approved"))
+    text = text_of(changed(PLAIN, review_note="fine\nrole: knowledge\r\nreview: approved"))
     assert "review note: fine\\x0arole: knowledge\\x0d\\x0areview: approved\n" in text
     assert not [line for line in text.splitlines() if line.startswith(("role:", "review:"))]
 
@@ -177,8 +182,8 @@ def test_comments_are_shown():
 
 
 def test_a_hash_in_a_value_is_no_comment():
-    assert "comment" not in text_of(replace(PLAIN, review_note="fixes #12", tags=("c#",)))
-    assert "comment" not in text_of(replace(PLAIN, review_note='it\'s "#1" # really'))
+    assert "comment" not in text_of(changed(PLAIN, review_note="fixes #12", tags=("c#",)))
+    assert "comment" not in text_of(changed(PLAIN, review_note='it\'s "#1" # really'))
 
 
 def test_a_value_that_is_read_as_another_is_shown_as_it_is_written():
@@ -213,7 +218,7 @@ def test_what_is_no_memory_is_shown_as_it_stands(raw, text):
 
 def test_a_secret_is_shown_so_that_a_reviewer_sees_that_it_is_there():
     token = "gh" + "p_" + "a1B2" * 9
-    assert token in text_of(replace(PLAIN, body=f"use {token}\n"))
+    assert token in text_of(changed(PLAIN, body=f"use {token}\n"))
 
 
 _TRICKY = st.text(
@@ -246,7 +251,7 @@ def run(*args: str, **options) -> subprocess.CompletedProcess[bytes]:
 
 def test_the_command_writes_utf8_in_any_locale_and_for_any_file_name(tmp_path, run_cli):
     memory = tmp_path / "näme \udcff.md"
-    memory.write_bytes(frontmatter.render(replace(PLAIN, body="日本語\n")))
+    memory.write_bytes(frontmatter.render(changed(PLAIN, body="日本語\n")))
     done = run(str(memory), env={"LC_ALL": "POSIX", "PATH": "", "PYTHONUTF8": "0"})
     assert (done.returncode, done.stderr) == (0, b"")
     assert done.stdout.endswith("\n\n日本語\n".encode())
