@@ -127,7 +127,7 @@ def _conflict_line(text: str, body_start: int) -> int:
     fence = ""
     fenced: list[int] = []  # markers in a fence that has not been closed yet
     ancestor = divider = 0
-    longer: set[int] = set()  # how long those of unusual length are: quoted mail and rules of text are no end
+    longer: dict[int, tuple[int, bool]] = {}  # markers of unusual length: where they began, whether divided
     found = 0
     for number, line in enumerate(lines[front:], front + 1):
         before = fence
@@ -142,13 +142,15 @@ def _conflict_line(text: str, body_start: int) -> int:
         sign = line[0]
         size = len(marker[1])
         if size > 7:
-            if sign == "<" or (sign == "|" and size in longer):
-                longer.add(size)
-            elif sign == "=":
-                longer.add(-size)
-                continue
-            elif sign != ">" or -size not in longer:
-                continue
+            # Quoted mail and rules of text look like these: only all of them together are a conflict.
+            began, divided = longer.get(size, (0, False))
+            if sign == "<" and not fence:
+                longer[size] = (number, False)
+            elif sign == "=" and began:
+                longer[size] = (began, True)
+            elif sign == ">" and divided:
+                found = min(found or began, began)
+            continue
         if fence:
             if sign in "<>":
                 fenced.append(number)

@@ -7,8 +7,6 @@ docs/protocol.md, "A memory".
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
 
 from openmemex.memory.fences import Unreadable, conflict_line
@@ -27,13 +25,17 @@ def substance(memory: Memory) -> str:
     Two memories with one substance say the same; line ends of the body and the spelling of the YAML don't
     count, unknown fields do.
     """
+    # Reading and changing a file needs neither, and a merge driver has no time to load them.
+    import hashlib
+    import json
+
     values: dict[str, object] = {}
     for field in FIELDS:
         if field.name in REVIEW_FIELDS:
             continue
         value = memory.value(field.name)
         if isinstance(value, tuple):
-            value = [vars(item) if isinstance(item, HistoryEntry | Link) else item for item in value]
+            value = [item._asdict() if isinstance(item, HistoryEntry | Link) else item for item in value]
         values[field.name] = value
     values["body"] = _LINE_BREAK.sub("\n", memory.body)
     values["extra"] = memory.extra

@@ -9,7 +9,6 @@ lines. A handler that holds the file's own bytes is not touched by that: `read_p
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import frontmatter
@@ -145,7 +144,7 @@ class MemoryHandler(BaseHandler):
             if not isinstance(memory_id, str) or not is_id(memory_id):
                 raise Refused("a memory needs an id", "Set post['id'] to a new ULID.")
             values = _values(post.metadata)
-            return render(replace(Memory(id=memory_id, body=str(post.content)), **values)).decode()
+            return render(Memory(memory_id, str(post.content))._replace(**values)).decode()
         before = self.load("")
         now = post.metadata
         for name in before.keys() | now.keys():

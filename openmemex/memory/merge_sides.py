@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, Literal, NamedTuple
 
 from openmemex.memory.model import FIELD_BY_NAME, HistoryEntry, Link, Memory
-from openmemex.memory.reading import Document, Front, load, parse
-from openmemex.memory.rewriting import line_start, lines_end
-from openmemex.memory.yaml_tree import Alias, Collection, Node, start_of
+from openmemex.memory.reading import Document, Front, load, read_front
+from openmemex.memory.rewriting import line_start, lines_end, next_line
+from openmemex.memory.yaml_tree import Collection, Node, Scalar
 
 Side = Literal["base", "ours", "theirs"]
 
@@ -30,16 +30,17 @@ class Lines(NamedTuple):
 
 
 class Version:
-    """One version of a memory file that reads.
+    """One version of a memory file that reads; making one raises Unreadable for a file that doesn't.
 
     `extra` fields (not in the table) and fields with a problem have values like all others. `lines` has the
     lines of each field in the order of the file, or is None where the front matter is not one field a line.
     """
 
-    def __init__(self, document: Document) -> None:
+    def __init__(self, raw: bytes, stem: str | None) -> None:
+        self.front: Front = load(raw)
+        document: Document = read_front(raw, self.front, stem=stem, default_scope=SCOPE)
         self.document = document
         self.memory: Memory = document.memory
-        self.front: Front = load(document.raw)
         parts = self.front.parts
         self.text = parts.text[parts.start : parts.end]
         self.lines, self.below = _cut(self.front)
@@ -66,8 +67,8 @@ class Version:
             return []
         for key, node in self.front.root.pairs:
             if field_name(key.value) == name:
-                start = line_start(self.text, start_of(key))
-                spans = [(start_of(key), _end(key)), *_leaves(node)]
+                start = line_start(self.text, key.start)
+                spans = [(key.start, key.end), *_leaves(self.text, node)]
                 return _comments_between(self.text, start, start + len(own), spans)
         return []
 
@@ -103,7 +104,7 @@ def field_name(key: str) -> str:
 
 def read(raw: bytes, stem: str | None) -> Version:
     """Read one version. Raises Unreadable."""
-    return Version(parse(raw, stem=stem, default_scope=SCOPE))
+    return Version(raw, stem)
 
 
 def in_one_form(base: bytes | None, ours: bytes, theirs: bytes) -> tuple[bytes | None, bytes, bytes]:
@@ -163,7 +164,7 @@ def _cut(front: Front) -> tuple[dict[str, Lines] | None, str]:
     lines: dict[str, Lines] = {}
     done = 0
     for key, node in front.root.pairs:
-        start, end = line_start(text, start_of(key)), lines_end(text, node)
+        start, end = line_start(text, key.start), lines_end(text, node)
         if start < done or end < start:
             return None, ""
         lines[field_name(key.value)] = Lines(text[done:start], text[start:end])
@@ -171,24 +172,24 @@ def _cut(front: Front) -> tuple[dict[str, Lines] | None, str]:
     return lines, text[done:]
 
 
-def _leaves(node: Node) -> list[tuple[int, int]]:
+def _leaves(text: str, node: Node) -> list[tuple[int, int]]:
     """Where the scalars and aliases of a value stand, in order."""
     spans: list[tuple[int, int]] = []
     todo: list[Node] = [node]
     while todo:
         node = todo.pop()
         if not isinstance(node, Collection):
-            spans.append((start_of(node), _end(node)))
+            start = node.start
+            if isinstance(node, Scalar) and node.style in ("|", ">"):
+                # The header of a block of text may have a comment of its own.
+                start = next_line(text, start)
+            spans.append((start, node.end))
         elif node.is_map:
             for key, value in reversed(node.pairs):
                 todo += [value, key]
         else:
             todo += reversed(node.items)
     return spans
-
-
-def _end(node: Any) -> int:
-    return node.end if isinstance(node, Alias) else int(node.end_mark.index)
 
 
 def _comments_between(text: str, start: int, end: int, spans: list[tuple[int, int]]) -> list[str]:

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 SCHEMA_VERSION: Final = 2
 MAX_FILE_BYTES: Final = 1 << 20
@@ -47,8 +46,7 @@ REVIEW_STATES: Final = ("draft", "proposed", "approved", "rejected", "published"
 Kind = Literal["id", "int", "choice", "text", "time", "list", "history", "links"]
 
 
-@dataclass(frozen=True)
-class HistoryEntry:
+class HistoryEntry(NamedTuple):
     """One step of a review: when (RFC 3339), who, from which state to which, and why."""
 
     at: str
@@ -58,16 +56,14 @@ class HistoryEntry:
     note: str | None = None
 
 
-@dataclass(frozen=True)
-class Link:
+class Link(NamedTuple):
     """A typed pointer to another memory (an id) or to anything else (a path, a URL)."""
 
     rel: str
     to: str
 
 
-@dataclass(frozen=True)
-class Field:
+class Field(NamedTuple):
     """How one front matter field is read and written.
 
     `kind` decides how its YAML node is read, never YAML's own guess. `choices` are the allowed values of a
@@ -119,13 +115,15 @@ REVIEW_FIELDS: Final = frozenset(
 )
 
 
-@dataclass(frozen=True)
-class Memory:
+_NONE: Final[dict[str, Any]] = {}
+
+
+class Memory(NamedTuple):
     """One memory, whole: the front matter's fields by their own names, and the body.
 
     `body` is the text after the closing fence exactly as it stands in the file (line ends included).
     `extra` holds the unknown fields of a file that was read, as plain values, for display only: writing keeps
-    their bytes without looking at them.
+    their bytes without looking at them, and two memories that differ in them alone are equal.
     """
 
     id: str
@@ -158,11 +156,20 @@ class Memory:
     valid_until: str | None = None
     expires_at: str | None = None
     links: tuple[Link, ...] = ()
-    extra: dict[str, Any] = field(default_factory=dict, compare=False)
+    extra: dict[str, Any] = _NONE
 
     def value(self, name: str) -> Any:
         """The value of the field `name` of `FIELDS`."""
         return getattr(self, name)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Memory) and self[:-1] == other[:-1]
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(self[:-1])
 
 
 _LEAP_SECOND = re.compile(r"(T\d\d:\d\d):60")

@@ -15,7 +15,7 @@ from openmemex.memory.fences import Parts, split
 from openmemex.memory.model import FIELDS, SCHEMA_VERSION
 from openmemex.memory.reading import Document, load, parse
 from openmemex.memory.yaml_lines import quick_scan
-from openmemex.memory.yaml_tree import Alias, Collection, place, start_of
+from openmemex.memory.yaml_tree import Collection, Scalar
 
 _WORDS = {
     "schema_version": "format version",
@@ -118,9 +118,9 @@ def _as_written(parts: Parts, raw: bytes) -> dict[str, str]:
     """Each field's value as it stands in the file, on one line."""
     front = parts.text[parts.start : parts.end]
     pairs = load(raw).root.pairs
-    ends = [place(key.start_mark) for key, _ in pairs[1:]] + [len(front)]
+    ends = [key.start for key, _ in pairs[1:]] + [len(front)]
     return {
-        key.value: " ".join(front[start_of(node) : end].split())
+        key.value: " ".join(front[node.start : end].split())
         for (key, node), end in zip(pairs, ends, strict=True)
     }
 
@@ -136,16 +136,14 @@ def _comments(parts: Parts, raw: bytes) -> Iterator[str]:
         node = todo.pop()
         if isinstance(node, Collection):
             todo += [part for pair in node.pairs for part in pair] + node.items
-        elif isinstance(node, Alias):
-            spans.append((node.start, node.end))
         else:
-            start = place(node.start_mark)
-            if node.style in ("|", ">"):
+            start = node.start
+            if isinstance(node, Scalar) and node.style in ("|", ">"):
                 # The header of a block of text may have a comment of its own.
                 start = min(
                     x for x in (front.find("\n", start), front.find("\r", start), len(front)) if x >= 0
                 )
-            spans.append((start, place(node.end_mark)))
+            spans.append((start, node.end))
     done = 0
     for start, end in [*sorted(spans), (len(front), len(front))]:
         yield from (found[0] for found in _COMMENT.finditer(front, done, max(done, start)))

@@ -26,7 +26,7 @@ from openmemex.memory.model import (
     parse_time,
 )
 from openmemex.memory.yaml_lines import quick_scan
-from openmemex.memory.yaml_tree import NULLS, Collection, Node, resolved, scan, start_of, text_of
+from openmemex.memory.yaml_tree import NULLS, Collection, Node, Scalar, resolved, text_of
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _EPOCH_MS = re.compile(r"[0-9]{12,14}\Z")
@@ -61,7 +61,13 @@ class Front(NamedTuple):
 def load(raw: bytes, *, loader: Any = None) -> Front:
     """Cut a file at its fences and scan its front matter. Raises Unreadable."""
     parts = split(raw)
-    return Front(parts, scan(parts.text, parts.start, parts.end, loader))
+    root = None if loader else quick_scan(parts.text, parts.start, parts.end)
+    if root is None:
+        # PyYAML takes longer to load than a merge to make, and files that we wrote don't need it.
+        from openmemex.memory.yaml_parser import scan
+
+        root = scan(parts.text, parts.start, parts.end, loader)
+    return Front(parts, root)
 
 
 def parse(
@@ -73,18 +79,14 @@ def parse(
     file without `scope` and `scope_key` belongs to. `loader` is for tests: the PyYAML loader to use.
     Raises Unreadable for a file that has to be quarantined; everything else that is odd is in `problems`.
     """
-    parts = split(raw)
-    root = None if loader else quick_scan(parts.text, parts.start, parts.end)
-    if root is not None:
-        try:
-            document = _Reader(raw, parts, root, default_scope).document(stem)
-        except Unreadable:
-            document = None
-        if document is not None and not document.problems:
-            return document
-        # Only the parser knows the lines that have to be named.
-    root = scan(parts.text, parts.start, parts.end, loader)
-    return _Reader(raw, parts, root, default_scope).document(stem)
+    return read_front(raw, load(raw, loader=loader), stem=stem, default_scope=default_scope)
+
+
+def read_front(
+    raw: bytes, front: Front, *, stem: str | None = None, default_scope: str = "personal"
+) -> Document:
+    """As `parse`, for a file that `load` has cut and scanned already."""
+    return _Reader(raw, front.parts, front.root, default_scope).document(stem)
 
 
 def read_item(field: Field, node: Node) -> Any:
@@ -95,7 +97,7 @@ def read_item(field: Field, node: Node) -> Any:
     if field.kind == "list":
         if isinstance(node, Collection):
             return None
-        text: str = node.value
+        text = node.value
         if not node.style and not text:
             return None
         if field.name == "tags":
@@ -127,7 +129,7 @@ class _Reader:
         self.parts = parts
         self.default_scope = default_scope
         self.problems: list[Problem] = []
-        self.nodes: dict[str, ScalarNodeOrCollection] = {}
+        self.nodes: dict[str, Scalar | Collection] = {}
         self.extra: dict[str, Any] = {}
         for key, node in root.pairs:
             name = key.value
@@ -197,21 +199,21 @@ class _Reader:
                 values["importance"] = importance
 
     def _line(self, node: Node) -> int:
-        return line_at(self.parts.text, self.parts.start + start_of(node))
+        return line_at(self.parts.text, self.parts.start + node.start)
 
     def _tell(self, field: Field, node: Node, text: str) -> None:
         self.problems.append(Problem(field.name, self._line(node), text))
 
-    def _scalar(self, field: Field, node: ScalarNodeOrCollection) -> str | None:
+    def _scalar(self, field: Field, node: Scalar | Collection) -> str | None:
         if isinstance(node, Collection):
             self._tell(field, node, "must be one text, not a list or mapping: ignored")
             return None
         return text_of(node)
 
-    def _text(self, field: Field, node: ScalarNodeOrCollection) -> str | None:
+    def _text(self, field: Field, node: Scalar | Collection) -> str | None:
         return self._scalar(field, node)
 
-    def _id(self, field: Field, node: ScalarNodeOrCollection) -> str | None:
+    def _id(self, field: Field, node: Scalar | Collection) -> str | None:
         text = self._scalar(field, node)
         if text is None:
             return None
@@ -221,7 +223,7 @@ class _Reader:
         self._tell(field, node, "is not an id (a ULID of 26 characters): ignored")
         return None
 
-    def _int(self, field: Field, node: ScalarNodeOrCollection) -> int | None:
+    def _int(self, field: Field, node: Scalar | Collection) -> int | None:
         text = self._scalar(field, node)
         if text is None:
             return None
@@ -235,7 +237,7 @@ class _Reader:
             )
         return number
 
-    def _time(self, field: Field, node: ScalarNodeOrCollection) -> str | None:
+    def _time(self, field: Field, node: Scalar | Collection) -> str | None:
         text = self._scalar(field, node)
         if text is None:
             return None
@@ -247,7 +249,7 @@ class _Reader:
         self._tell(field, node, "is not a time (RFC 3339, such as 2026-09-26T12:00:00Z): ignored")
         return None
 
-    def _choice(self, field: Field, node: ScalarNodeOrCollection) -> str | None:
+    def _choice(self, field: Field, node: Scalar | Collection) -> str | None:
         text = self._scalar(field, node)
         if text is None or text in field.choices:
             return text
@@ -269,7 +271,7 @@ class _Reader:
         self._tell(field, node, f"has a value that is not allowed (allowed: {', '.join(field.choices)})")
         return None
 
-    def _list(self, field: Field, node: ScalarNodeOrCollection) -> tuple[Any, ...] | None:
+    def _list(self, field: Field, node: Scalar | Collection) -> tuple[Any, ...] | None:
         if not isinstance(node, Collection):
             text = text_of(node)
             if text is None:
@@ -282,7 +284,7 @@ class _Reader:
             return ()
         return self._items(field, node)
 
-    def _entries(self, field: Field, node: ScalarNodeOrCollection) -> tuple[Any, ...] | None:
+    def _entries(self, field: Field, node: Scalar | Collection) -> tuple[Any, ...] | None:
         if isinstance(node, Collection) and not node.is_map:
             return self._items(field, node)
         if isinstance(node, Collection) or text_of(node) is not None:
@@ -307,7 +309,6 @@ class _Reader:
         return normal_tags(values) if field.name == "tags" else tuple(values)
 
 
-ScalarNodeOrCollection = Any
 _READERS: Final[dict[str, Callable[[_Reader, Field, Any], Any]]] = {
     "id": _Reader._id,
     "int": _Reader._int,

@@ -9,11 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from difflib import SequenceMatcher
 from typing import Any, NamedTuple
-
-from yaml.events import ScalarEvent
 
 from openmemex.errors import Refused
 from openmemex.memory import yaml_writer
@@ -31,12 +27,12 @@ from openmemex.memory.model import (
     parse_time,
 )
 from openmemex.memory.reading import Document, Front, load, parse, read_item, time_of_id
-from openmemex.memory.yaml_tree import Alias, Collection, Node, place, start_of
+from openmemex.memory.yaml_tree import Collection, Node, Scalar
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\n|\r|\Z)")
 _DASH = re.compile(r"([ \t]*)-[ \t]*\Z")
 _BLOCK_HEADER_COMMENT = re.compile(r"[^\r\n#]*?([ \t]+#[^\r\n]*)")
-_DIFF_LIMIT = 400
+_DIFF_LIMIT = 200
 
 
 def render(memory: Memory) -> bytes:
@@ -46,10 +42,10 @@ def render(memory: Memory) -> bytes:
     Raises Refused when a value is not allowed, when the text can't be stored as UTF-8, or when what would be
     written could not be read back as the same memory (conflict markers outside a code fence, over 1 MiB).
     """
-    memory = replace(memory, created_at=memory.created_at or time_of_id(memory.id))
-    memory = replace(memory, updated_at=memory.updated_at or memory.created_at)
+    memory = memory._replace(created_at=memory.created_at or time_of_id(memory.id))
+    memory = memory._replace(updated_at=memory.updated_at or memory.created_at)
     values = {field.name: _checked(field, memory.value(field.name)) for field in FIELDS}
-    memory = replace(memory, **values)
+    memory = memory._replace(**values)
     _check_body(memory.body)
     written = [
         (name, value)
@@ -90,7 +86,7 @@ def rewrite(document: Document, changes: Mapping[str, Any], *, body: str | None 
         _check_body(new_body)
     if not wanted and new_body == parts.body:
         return document.raw
-    target = replace(memory, body=new_body, **wanted)
+    target = memory._replace(body=new_body, **wanted)
     reason = ""
     for whole in (False, False, True):
         text = _Editor(front, wanted, whole).text() + new_body
@@ -207,7 +203,7 @@ class _Editor:
         self.whole = whole
         self.edits: list[_Edit] = []
         self.places = {key.value: number for number, (key, _) in enumerate(front.root.pairs)}
-        first = front.root.pairs[0][0].start_mark.index
+        first = front.root.pairs[0][0].start
         self.indent = self.front_text[self._line_start(first) : first]
         for field in FIELDS:
             if field.name in wanted:
@@ -248,7 +244,7 @@ class _Editor:
             self._exchange(field, value, number)
         except _Hard:
             key, node = self.root.pairs[number]
-            start = self._line_start(key.start_mark.index)
+            start = self._line_start(key.start)
             self._edit(start, self._lines_end(node), self._as_lines(yaml_writer.lines([(field.name, value)])))
 
     # Whole fields
@@ -270,7 +266,7 @@ class _Editor:
     def _remove(self, number: int) -> None:
         key, node = self.root.pairs[number]
         if not self.root.flow:
-            start = self._line_start(key.start_mark.index)
+            start = self._line_start(key.start)
             if isinstance(node, Collection) and not node.flow and not node.is_map and not self.whole:
                 # Item by item: a comment between the items is somebody's word, not the field's.
                 try:
@@ -278,7 +274,7 @@ class _Editor:
                 except _Hard:
                     pass
                 else:
-                    self._edit(start, self._next_line(key.end_mark.index), "")
+                    self._edit(start, self._next_line(key.end), "")
                     for item_start, item_end in spans:
                         self._edit(item_start, item_end, "")
                     return
@@ -287,7 +283,7 @@ class _Editor:
             self._edit(end_of(self.root.pairs[number - 1][1]), end_of(node), "")
         else:
             # The id is always there, so something follows.
-            self._edit(key.start_mark.index, self.root.pairs[1][0].start_mark.index, "")
+            self._edit(key.start, self.root.pairs[1][0].start, "")
 
     def _exchange_in_flow(self, field: Field, value: Any, number: int) -> None:
         key, node = self.root.pairs[number]
@@ -299,10 +295,10 @@ class _Editor:
         ):
             self._exchange_flow_list(field, value, node)
             return
-        start, end = start_of(node), end_of(node)
+        start, end = node.start, end_of(node)
         new = yaml_writer.inline(field, value)
         if start == end:
-            colon = ":" not in self.front_text[key.end_mark.index : end]
+            colon = ":" not in self.front_text[key.end : end]
             new = (": " if colon else " ") + new
         self._edit(start, end, new)
 
@@ -321,14 +317,14 @@ class _Editor:
         if field.kind in ("history", "links") and value:
             self._open_block_list(field, value, key, node)
             return
-        style = node.style if isinstance(node, ScalarEvent) else None
+        style = node.style if isinstance(node, Scalar) else None
         if field.kind in ("list", "history", "links", "int") or (field.kind == "time" and not style):
             new = yaml_writer.inline(field, value)
         else:
             new = yaml_writer.scalar(value, style)
-        start, end = start_of(node), end_of(node)
+        start, end = node.start, end_of(node)
         if start == end:
-            if ":" not in self.front_text[key.end_mark.index : start]:
+            if ":" not in self.front_text[key.end : start]:
                 raise _Hard
             self._edit(start, end, " " + new)
         elif style in ("|", ">"):
@@ -340,8 +336,8 @@ class _Editor:
 
     def _open_block_list(self, field: Field, value: Any, key: Any, node: Node) -> None:
         """`review_history: []` gets its first entries: below, one a line."""
-        colon = self.front_text.find(":", key.end_mark.index, max(start_of(node), key.end_mark.index + 1))
-        if colon < 0 or (isinstance(node, ScalarEvent) and node.style in ("|", ">")):
+        colon = self.front_text.find(":", key.end, max(node.start, key.end + 1))
+        if colon < 0 or (isinstance(node, Scalar) and node.style in ("|", ">")):
             raise _Hard
         self._edit(colon + 1, end_of(node), "")
         below = self._lines_end(node)
@@ -361,7 +357,7 @@ class _Editor:
             self._edit(opening, node.end, inner)
             return
         front = self.front_text
-        spans = [(start_of(child), end_of(child)) for child in node.items]
+        spans = [(child.start, end_of(child)) for child in node.items]
         raws = [front[start:end] for start, end in spans]
         gaps = [front[spans[i][1] : spans[i + 1][0]] for i in range(len(spans) - 1)]
         opening = front.index("[", node.start)
@@ -393,7 +389,7 @@ class _Editor:
         plan = self._plan(field, value, node)
         kept = {thing for is_kept, thing in plan if is_kept}
         if not plan:
-            colon = self.front_text.find(":", key.end_mark.index, node.start)
+            colon = self.front_text.find(":", key.end, node.start)
             if colon < 0:
                 raise _Hard
             self._edit(colon + 1, colon + 1, " []")
@@ -413,7 +409,7 @@ class _Editor:
         spans = []
         margin = ""
         for child in node.items:
-            start = start_of(child)
+            start = child.start
             line = self.front_text[self._line_start(start) : start]
             dash = _DASH.match(line)
             if dash is None:
@@ -430,12 +426,8 @@ class _Editor:
         olds = [read_item(field, child) for child in node.items]
         numbers = [number for number, old in enumerate(olds) if old is not None]
         known = [olds[number] for number in numbers]
-        plan: list[tuple[bool, Any]] = []
-        for tag, old_from, old_to, new_from, new_to in _opcodes(known, list(value)):
-            if tag == "equal":
-                plan += [(True, number) for number in numbers[old_from:old_to]]
-            else:
-                plan += [(False, item) for item in value[new_from:new_to]]
+        kept = {new: numbers[old] for old, new in _common(known, value)}
+        plan = [(True, kept[place]) if place in kept else (False, item) for place, item in enumerate(value)]
         stays = {thing for is_kept, thing in plan if is_kept}
         skipped: dict[int, list[tuple[bool, Any]]] = {}  # behind which item that stays
         last = -1
@@ -460,7 +452,7 @@ class _Editor:
         return lines_end(self.front_text, node)
 
     def _next_line(self, index: int) -> int:
-        return _next_line(self.front_text, index)
+        return next_line(self.front_text, index)
 
     def _as_lines(self, lines: Sequence[str]) -> str:
         return "".join(self.indent + line + self.eol for line in lines)
@@ -475,12 +467,13 @@ def lines_end(front: str, node: Node) -> int:
     """Where the line after a value begins; a trailing comment is on the value's line."""
     end = end_of(node)
     last = _last(node)
-    if isinstance(last, ScalarEvent) and last.style in ("|", ">") and line_start(front, end) == end:
+    if isinstance(last, Scalar) and last.style in ("|", ">") and line_start(front, end) == end:
         return end
-    return _next_line(front, end)
+    return next_line(front, end)
 
 
-def _next_line(front: str, index: int) -> int:
+def next_line(front: str, index: int) -> int:
+    """Where the line after that of `front[index]` begins."""
     match = _LINE.match(front, index)
     return match.end() if match else len(front)
 
@@ -498,13 +491,12 @@ def end_of(node: Node) -> int:
     """Where a value ends, comments and blank lines after it left out (a block scalar: where the next line
     begins).
     """
-    last = _last(node)
-    return last.end if isinstance(last, Collection | Alias) else place(last.end_mark)
+    return _last(node).end
 
 
-def _opcodes(old: list[Any], new: list[Any]) -> list[tuple[str, int, int, int, int]]:
-    """How `old` becomes `new`, as difflib says it; ends that are equal cost nothing, and nothing is
-    quadratic.
+def _common(old: Sequence[Any], new: Sequence[Any]) -> list[tuple[int, int]]:
+    """Which items of `old` are which of `new`, in order: a longest common subsequence, but nothing quadratic
+    where the lists are long.
     """
     head = 0
     while head < len(old) and head < len(new) and old[head] == new[head]:
@@ -512,13 +504,25 @@ def _opcodes(old: list[Any], new: list[Any]) -> list[tuple[str, int, int, int, i
     tail = 0
     while tail < len(old) - head and tail < len(new) - head and old[-1 - tail] == new[-1 - tail]:
         tail += 1
-    codes = [("equal", 0, head, 0, head)] if head else []
-    mid_old, mid_new = old[head : len(old) - tail], new[head : len(new) - tail]
-    if len(mid_old) > _DIFF_LIMIT or len(mid_new) > _DIFF_LIMIT:
-        codes.append(("replace", head, len(old) - tail, head, len(new) - tail))
-    else:
-        for code, a, b, c, d in SequenceMatcher(None, mid_old, mid_new, autojunk=False).get_opcodes():
-            codes.append((code, a + head, b + head, c + head, d + head))
-    if tail:
-        codes.append(("equal", len(old) - tail, len(old), len(new) - tail, len(new)))
-    return codes
+    pairs = [(number, number) for number in range(head)]
+    rows, columns = len(old) - tail - head, len(new) - tail - head
+    if 0 < rows <= _DIFF_LIMIT and 0 < columns <= _DIFF_LIMIT:
+        # lengths[i][j]: how much old[i:] and new[j:] have in common
+        lengths = [[0] * (columns + 1) for _ in range(rows + 1)]
+        for i in range(rows - 1, -1, -1):
+            for j in range(columns - 1, -1, -1):
+                lengths[i][j] = (
+                    lengths[i + 1][j + 1] + 1
+                    if old[head + i] == new[head + j]
+                    else max(lengths[i + 1][j], lengths[i][j + 1])
+                )
+        i = j = 0
+        while i < rows and j < columns:
+            if old[head + i] == new[head + j]:
+                pairs.append((head + i, head + j))
+                i, j = i + 1, j + 1
+            elif lengths[i + 1][j] >= lengths[i][j + 1]:
+                i += 1
+            else:
+                j += 1
+    return pairs + [(len(old) - left, len(new) - left) for left in range(tail, 0, -1)]

@@ -1,30 +1,19 @@
-"""Values as YAML text that YAML 1.1 and 1.2 readers take for the same text, and that git can diff by line."""
+"""Values as YAML text that YAML 1.1 and 1.2 readers take for the same text, and that git can diff by line.
+
+What is surely plain or simply quoted is written here; everything else by PyYAML's emitter, which takes longer
+to load than a merge to make.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any, Final
-
-import yaml
-from yaml.emitter import Emitter
-from yaml.events import (
-    DocumentEndEvent,
-    DocumentStartEvent,
-    MappingEndEvent,
-    MappingStartEvent,
-    ScalarEvent,
-    SequenceEndEvent,
-    SequenceStartEvent,
-    StreamEndEvent,
-    StreamStartEvent,
-)
 
 from openmemex.errors import Refused
 from openmemex.memory.ids import is_id
 from openmemex.memory.model import FIELD_BY_NAME, Field, HistoryEntry, Link
 
-WIDTH: Final = 1 << 30
 PLAIN, DOUBLE, SINGLE = None, '"', "'"
 
 # Plain only where no YAML version can see anything but text: a letter first, then letters, digits and few
@@ -35,29 +24,6 @@ _WORDS: Final = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", 
 # An id begins with a digit. With one of these letters it is no number in base 2, 8, 10, 16 or with an
 # exponent.
 _NO_NUMBER = re.compile(r"[GHJKMNPQRSTVWYZ]")
-_SIMPLE = re.compile(r"[\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]*\Z")
-_TO_ESCAPE = re.compile(
-    r"[^\x20\x21\x23-\x5b\x5d-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"
-)
-
-
-class _Emitter(Emitter):
-    """PyYAML's emitter, without folding, and with characters beyond the basic plane (emoji) left readable."""
-
-    def write_double_quoted(self, text: str, split: bool = True) -> None:
-        self.write_indicator('"', True)
-        data = _TO_ESCAPE.sub(self._escape, text)
-        self.column += len(data)
-        self.stream.write(data)
-        self.write_indicator('"', False)
-
-    def _escape(self, match: re.Match[str]) -> str:
-        char = match[0]
-        short = self.ESCAPE_REPLACEMENTS.get(char)
-        if short is not None:
-            return "\\" + short
-        code = ord(char)
-        return f"\\x{code:02X}" if code <= 0xFF else f"\\u{code:04X}"
 
 
 def is_plain(text: str) -> bool:
@@ -82,110 +48,118 @@ def scalar(text: str | None, style: str | None = None) -> str:
     """One scalar as it may stand in a line, in flow or block context. `style` is the quoting to keep if it
     can.
     """
-    if text is not None:
-        if style == SINGLE and _SIMPLE.match(text):
-            return _inline([_text(text, SINGLE)])
-        if style == DOUBLE:
-            return _inline([_text(text, DOUBLE)])
-    return _inline([_scalar_event(text)])
+    quick = _scalar(text, style)
+    if quick is not None:
+        return quick
+    from openmemex.memory import yaml_emitter  # loads PyYAML: see the top
+
+    return yaml_emitter.scalar(text, style)
 
 
 def inline(field: Field, value: Any) -> str:
     """A field's whole value in one line, flow style."""
-    return _inline(_value_events(field, value, flow=True))
+    quick = _inline(field, value)
+    if quick is not None:
+        return quick
+    from openmemex.memory import yaml_emitter  # loads PyYAML: see the top
+
+    return yaml_emitter.inline(field, value)
 
 
 def item(field: Field, value: Any) -> str:
     """One item of a list field in one line, flow style."""
-    return _inline(_item_events(field, value, flow=True))
+    quick = _item(value)
+    if quick is not None:
+        return quick
+    from openmemex.memory import yaml_emitter  # loads PyYAML: see the top
+
+    return yaml_emitter.item(field, value)
 
 
 def block_items(field: Field, values: Iterable[Any], *, flow_items: bool = True) -> list[str]:
     """The items of a list field as lines of a block list without indentation and without line ends."""
-    events = [SequenceStartEvent(None, None, True, flow_style=False)]
-    for value in values:
-        events += _item_events(field, value, flow=flow_items)
-    return _emit([*events, SequenceEndEvent()]).split("\n")[:-1]
+    values = list(values)
+    quick = [_item(value) for value in values]
+    done = [f"- {text}" for text in quick if text is not None]
+    if values and len(done) == len(values) and (flow_items or item_pairs(values[0]) is None):
+        return done
+    from openmemex.memory import yaml_emitter  # loads PyYAML: see the top
+
+    return yaml_emitter.block_items(field, values, flow_items=flow_items)
 
 
 def lines(values: Iterable[tuple[str, Any]]) -> list[str]:
     """Fields and their values in the form that new files have, as lines without line ends."""
-    events: list[Any] = [MappingStartEvent(None, None, True, flow_style=False)]
+    values = list(values)
+    done: list[str] = []
     for name, value in values:
-        events.append(_text(name, PLAIN))
-        events += _value_events(FIELD_BY_NAME[name], value, flow=False)
-    return _emit([*events, MappingEndEvent()]).split("\n")[:-1]
-
-
-def _value_events(field: Field, value: Any, *, flow: bool) -> list[Any]:
-    kind = field.kind
-    if kind == "list":
-        return _list(field, value, flow_list=True, flow_items=True)
-    if kind in ("history", "links"):
-        return _list(field, value, flow_list=flow or not value, flow_items=True)
-    if kind == "int":
-        return [ScalarEvent(None, None, (True, True), str(value))]
-    if kind == "time" and value is not None:
-        return [_text(value, DOUBLE)]
-    return [_scalar_event(value)]
-
-
-def _list(field: Field, values: Sequence[Any], *, flow_list: bool, flow_items: bool) -> list[Any]:
-    events: list[Any] = [SequenceStartEvent(None, None, True, flow_style=flow_list)]
-    for value in values:
-        events += _item_events(field, value, flow=flow_items)
-    events.append(SequenceEndEvent())
-    return events
-
-
-def _item_events(field: Field, value: Any, *, flow: bool) -> list[Any]:
-    if isinstance(value, HistoryEntry):
-        pairs = [
-            ("at", value.at),
-            ("by", value.by),
-            ("from", value.from_state),
-            ("to", value.to_state),
-            ("note", value.note),
-        ]
-    elif isinstance(value, Link):
-        pairs = [("rel", value.rel), ("to", value.to)]
+        quick = _lines(FIELD_BY_NAME[name], value)
+        if quick is None:
+            break
+        done += quick
     else:
-        return [_scalar_event(value)]
-    events: list[Any] = [MappingStartEvent(None, None, True, flow_style=flow)]
+        if values:
+            return done
+    from openmemex.memory import yaml_emitter  # loads PyYAML: see the top
+
+    return yaml_emitter.lines(values)
+
+
+def item_pairs(value: Any) -> list[tuple[str, str | None]] | None:
+    """Key and value of a history entry or a link, in order; None for an item that is one text."""
+    if isinstance(value, HistoryEntry):
+        return list(zip(_ENTRY_KEYS, value, strict=True))
+    if isinstance(value, Link):
+        return [("rel", value.rel), ("to", value.to)]
+    return None
+
+
+_ENTRY_KEYS: Final = ("at", "by", "from", "to", "note")
+
+
+def _lines(field: Field, value: Any) -> list[str] | None:
+    if field.kind in ("history", "links") and value:
+        quick = [_item(part) for part in value]
+        items = [f"- {text}" for text in quick if text is not None]
+        return [f"{field.name}:", *items] if len(items) == len(quick) else None
+    text = _inline(field, value)
+    return None if text is None else [f"{field.name}: {text}"]
+
+
+def _inline(field: Field, value: Any) -> str | None:
+    if field.kind in ("list", "history", "links"):
+        quick = [_item(part) for part in value]
+        items = [text for text in quick if text is not None]
+        return f"[{', '.join(items)}]" if len(items) == len(quick) else None
+    if field.kind == "int":
+        return str(value)
+    if field.kind == "time" and value is not None:
+        return _scalar(value, DOUBLE)
+    return _scalar(value, PLAIN)
+
+
+def _item(value: Any) -> str | None:
+    pairs = item_pairs(value)
+    if pairs is None:
+        return _scalar(value, PLAIN)
+    parts = []
     for name, text in pairs:
-        events.append(_text(name, PLAIN))
-        events.append(_text(text, DOUBLE) if name == "at" and text is not None else _scalar_event(text))
-    events.append(MappingEndEvent())
-    return events
+        quick = _scalar(text, DOUBLE if name == "at" else PLAIN)
+        if quick is None:
+            return None
+        parts.append(f"{name}: {quick}")
+    return "{" + ", ".join(parts) + "}"
 
 
-def _scalar_event(text: str | None) -> ScalarEvent:
+def _scalar(text: str | None, style: str | None) -> str | None:
+    """The text as the emitter writes it; None where only the emitter surely knows."""
     if text is None:
-        return ScalarEvent(None, None, (True, True), "null")
-    return _text(text, PLAIN if is_plain(text) else DOUBLE)
-
-
-def _text(text: str, style: str | None) -> ScalarEvent:
-    return ScalarEvent(None, None, (True, True), text, style=style)
-
-
-def _inline(events: list[Any]) -> str:
-    # In brackets, so that the emitter's choices hold in flow context as well as in block context.
-    return _emit([SequenceStartEvent(None, None, True, flow_style=True), *events, SequenceEndEvent()])[1:-2]
-
-
-def _emit(events: list[Any]) -> str:
-    return str(
-        yaml.emit(
-            [
-                StreamStartEvent(),
-                DocumentStartEvent(explicit=False),
-                *events,
-                DocumentEndEvent(explicit=False),
-                StreamEndEvent(),
-            ],
-            Dumper=_Emitter,
-            allow_unicode=True,
-            width=WIDTH,
-        )
-    )
+        return "null"
+    if style not in (DOUBLE, SINGLE) and is_plain(text):
+        return text
+    # Printable (no control, no line break, no space but U+0020), and nothing to escape.
+    if not text.isprintable() or "\\" in text:
+        return None
+    if style == SINGLE:
+        return None if "'" in text else f"'{text}'"
+    return None if '"' in text else f'"{text}"'

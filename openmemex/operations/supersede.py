@@ -58,7 +58,8 @@ def supersede(ws: Workspace, ref: str, draft: admission.Draft) -> Written:
             return Written(verdict.id, "refused", shown_path(ws, verdict.id), tuple(notices))
         at = now_text()
         here = copy.home if copy.home.kind in ("personal", "outbox") else ws.outbox_home()
-        new = replace(new_memory(ws, screened, here.scope_key), supersedes=old.id, visibility=old.visibility)
+        new = new_memory(ws, screened, here.scope_key)
+        new = new._replace(supersedes=old.id, visibility=old.visibility)
         new = _review_goes_on(new, old, writer(ws), at)
         if copy.home == here and copy.file is not None:
             file = link_pair(ws, here, new, copy.file, at)
@@ -121,8 +122,7 @@ def _review_goes_on(new: Memory, old: Memory, by: str, at: str) -> Memory:
     if old.review_state == "draft":
         return new
     note = f"replaces {old.id}, which was {old.review_state}"
-    return replace(
-        new,
+    return new._replace(
         review_state="proposed",
         proposed_by=by,
         review_history=history_with(new, by, "proposed", note, at),

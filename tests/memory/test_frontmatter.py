@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import difflib
 import re
 from collections.abc import Iterator
@@ -12,7 +11,7 @@ import pytest
 import yaml
 
 from openmemex.errors import Refused
-from openmemex.memory import yaml_tree
+from openmemex.memory import yaml_parser
 from openmemex.memory.frontmatter import Unreadable, conflict_line, parse, render, rewrite, substance
 from openmemex.memory.model import FIELDS, HistoryEntry, Link, Memory
 from openmemex.memory.reading import Document
@@ -413,14 +412,12 @@ def test_boms_line_ends_and_blanks_after_fences_read(
     lines = TEMPLATE.replace("\n---\n", f"\n{closing}\n").replace("---", opening, 1)
     raw = bom + lines.replace("\n", eol).encode()
     got = parse(raw, stem=A)
-    assert dataclasses.replace(got.memory, body="") == dataclasses.replace(
-        parse(TEMPLATE.encode()).memory, body=""
-    )
+    assert got.memory._replace(body="") == parse(TEMPLATE.encode()).memory._replace(body="")
     assert got.memory.body == f"Use OAuth for the admin panel.{eol}"
     assert rewrite(got, {}) is raw
     after = rewrite(got, {"importance": "high", "tags": ("auth", "oauth", "sso"), "project_name": "x y"})
-    assert parse(after).memory == dataclasses.replace(
-        got.memory, importance="high", tags=("auth", "oauth", "sso"), project_name="x y"
+    assert parse(after).memory == got.memory._replace(
+        importance="high", tags=("auth", "oauth", "sso"), project_name="x y"
     )
     assert after.startswith(bom)
     assert after.count(b"\xef\xbb\xbf") == (1 if bom else 0)
@@ -449,7 +446,7 @@ def test_a_body_is_taken_whole(body: str) -> None:
     assert got.memory.status == "active"
     assert rewrite(got, {}) is raw
     assert parse(rewrite(got, {"status": "archived"})).memory.body == body
-    written = render(dataclasses.replace(got.memory, scope_key="k"))
+    written = render(got.memory._replace(scope_key="k"))
     assert parse(written).memory.body == body
 
 
@@ -627,7 +624,7 @@ def test_both_yaml_loaders_read_the_same() -> None:
             pure.memory.extra,
             pure.problems,
         )
-        assert yaml_tree.Loader is yaml.CSafeLoader
+        assert yaml_parser.Loader is yaml.CSafeLoader
 
 
 # Writing
@@ -720,9 +717,7 @@ def test_any_text_reads_back_character_for_character(value: str) -> None:
     )
     raw = render(given)
     lowered = value.strip().lower()
-    assert parse(raw).memory == dataclasses.replace(
-        given, tags=tuple(dict.fromkeys(t for t in ("x", lowered) if t))
-    )
+    assert parse(raw).memory == given._replace(tags=tuple(dict.fromkeys(t for t in ("x", lowered) if t)))
     # And to a plain YAML parser that knows nothing of our fields.
     front = raw.decode().split("\n---\n")[0].removeprefix("---\n")
     plain = yaml.safe_load(front)
@@ -784,7 +779,7 @@ def test_nothing_is_folded_or_escaped_that_people_can_read() -> None:
     ],
 )
 def test_what_could_not_be_read_back_is_refused_before_it_is_written(values: dict[str, Any]) -> None:
-    given = dataclasses.replace(memory(), **values)
+    given = memory()._replace(**values)
     with pytest.raises(Refused) as caught:
         render(given)
     assert "\n" not in caught.value.message
@@ -802,7 +797,7 @@ def change(raw: bytes, **changes: Any) -> tuple[list[str], list[str]]:
     before = parse(raw)
     after = rewrite(before, changes)
     got = parse(after)
-    assert got.memory == dataclasses.replace(before.memory, **changes)
+    assert got.memory == before.memory._replace(**changes)
     assert got.memory.extra == before.memory.extra
     return changed_lines(raw, after)
 
@@ -892,7 +887,7 @@ def test_a_changed_value_leaves_the_rest_of_its_line(
     raw = base.replace("source:", f"{line}\nsource:", 1).encode()
     after = rewrite(parse(raw), {field: value})
     assert after.decode() == base.replace("source:", f"{expected}\nsource:", 1)
-    assert parse(after).memory == dataclasses.replace(parse(raw).memory, **{field: value})
+    assert parse(after).memory == parse(raw).memory._replace(**{field: value})
 
 
 @pytest.mark.parametrize(
@@ -1129,7 +1124,7 @@ def test_substance_ignores_review_and_spelling_only() -> None:
         TEMPLATE.replace("source:", "links: [{rel: a, to: b}]\nsource:"),
     ):
         assert substance(parse(other.encode()).memory) != substance(base)
-    assert substance(dataclasses.replace(base, body="\ud800")) != substance(base)
+    assert substance(base._replace(body="\ud800")) != substance(base)
     assert re.fullmatch("[0-9a-f]{64}", substance(base))
 
 

@@ -10,7 +10,8 @@ from openmemex.memory import frontmatter
 from openmemex.memory.fences import Unreadable, split
 from openmemex.memory.model import FIELDS, HistoryEntry, Memory
 from openmemex.memory.yaml_lines import quick_scan
-from openmemex.memory.yaml_tree import Collection, resolved, scan, text_of
+from openmemex.memory.yaml_parser import scan
+from openmemex.memory.yaml_tree import Collection, resolved, text_of
 
 ID = "01K6AB3XZQ7WVD9J1M2N4P5Q6A"
 ODD = [
@@ -53,10 +54,11 @@ LINES = (
 def as_values(node: object) -> object:
     node = resolved(node)
     if not isinstance(node, Collection):
-        return (text_of(node), bool(node.style), node.tag)
+        return (text_of(node), node.style or "", node.tag, node.start, node.end)
+    place = (node.start, node.end) if node.flow else None
     if node.is_map:
-        return ("map", node.flow, [(key.value, as_values(value)) for key, value in node.pairs])
-    return ("list", node.flow, [as_values(item) for item in node.items])
+        return ("map", place, [(as_values(key), as_values(value)) for key, value in node.pairs])
+    return ("list", place, [as_values(item) for item in node.items])
 
 
 @given(st.lists(LINES, min_size=1, max_size=6))
