@@ -75,7 +75,8 @@ class Decided:
     """What becomes of a case.
 
     `how`: merged, deleted, by hand (a person's own file is staged as it stands), or conflict (nothing is
-    done). `conflicts` are the fields that only a person can settle.
+    done). `conflicts` are the fields that only a person can settle (by hand: that one has settled). `rescue`:
+    the file that is replaced holds words that are nowhere else.
     """
 
     case: Case
@@ -264,7 +265,7 @@ def decide(
     }
     whole = takes.file if merged.conflicts else None
     if not chosen and whole is None and _made_by_hand(case, merged):
-        return Decided(case, "by hand")
+        return Decided(case, "by hand", None, merged.conflicts)
     if chosen or whole is not None:
         merged = merge.merge(
             base,
@@ -353,7 +354,12 @@ def _holds_other_words(case: Case, merged: Merged) -> bool:
         return False
     versions = [one.raw for one in (case.base, case.ours, case.theirs) if one is not None]
     known = _lines([*versions, *([merged.raw] if merged.raw is not None else [])])
-    others = {line for line in _lines([case.file]) if line.strip() and not _MARKER.match(line)} - known
+    others = {
+        line
+        for line in _lines([case.file]) - known
+        # An entry of the history that says what was taken is from a resolve that was interrupted.
+        if line.strip() and not _MARKER.match(line) and 'note: "merge: ' not in line
+    }
     if not others:
         return False
     base, ours, theirs = (None if one is None else one.raw for one in (case.base, case.ours, case.theirs))

@@ -198,7 +198,8 @@ def _check_takes(found: _Found, chosen: set[str], takes: Takes) -> None:
     for problem in found.checked.problems:
         if problem.case is not None and problem.ids[0] in chosen:
             known.append(Decided(problem.case, "conflict", None, problem.conflicts))
-    settling.check_takes(known, takes)
+    if known:  # run again when all is settled, the same command is done
+        settling.check_takes(known, takes)
 
 
 def _rescue(ws: Workspace, settled: Sequence[Decided]) -> list[Notice]:
