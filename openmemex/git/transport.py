@@ -323,24 +323,14 @@ def _listed(paths: Sequence[str]) -> str:
 def _fast_forward(repository: Repository, branch: str, target: str) -> None:
     """`git merge --ff-only`: it keeps every local change, or refuses before anything moves."""
     staging.wait_for_lock(repository.git)
-    done = repository.git.run(
-        *(
-            "-c",
-            f"branch.{branch}.mergeOptions=",
-            "merge",
-            "--ff-only",
-            "--no-autostash",
-            "--no-stat",
-            "--quiet",
-        ),
-        target,
-        check=False,
-        writes=True,
-        seconds=HOOK_SECONDS,
-    )
+    done = _merge_ff_only(repository, branch, target)
+    in_the_way = _in_the_way(done)
+    if in_the_way and _arrived_already(repository, target, in_the_way):
+        _put_back(repository, in_the_way)
+        done = _merge_ff_only(repository, branch, target)
+        in_the_way = _in_the_way(done)
     if done.code == 0:
         return
-    in_the_way = [line.strip() for line in done.err.splitlines() if line.startswith("\t")]
     if in_the_way:
         raise Refused(
             f"Your own changes to {_listed(in_the_way)} are in the way of the pull",
@@ -350,6 +340,47 @@ def _fast_forward(repository: Repository, branch: str, target: str) -> None:
     raise Refused(
         f"git could not fast-forward {branch}: {done.reason}", "Nothing was changed; `git status` says more."
     )
+
+
+def _merge_ff_only(repository: Repository, branch: str, target: str) -> Done:
+    return repository.git.run(
+        *("-c", f"branch.{branch}.mergeOptions=", "merge", "--ff-only"),
+        *("--no-autostash", "--no-stat", "--quiet", target),
+        check=False,
+        writes=True,
+        seconds=HOOK_SECONDS,
+    )
+
+
+def _in_the_way(done: Done) -> list[str]:
+    lines = done.err.splitlines() if done.code != 0 else []
+    return [line.strip() for line in lines if line.startswith("\t")]
+
+
+def _arrived_already(repository: Repository, target: str, paths: Sequence[str]) -> bool:
+    """Whether each file is what `target` has there, as a fast-forward that was killed leaves it: then it is
+    nobody's own work. Names that git shows quoted count as own work.
+    """
+    root = repository.site.root
+    if not all(
+        os.path.isfile(os.path.join(root, p)) and not os.path.islink(os.path.join(root, p)) for p in paths
+    ):
+        return False
+    listed = repository.git.run("--literal-pathspecs", "ls-tree", "-z", target, "--", *paths).fields
+    there = {line.partition("\t")[2]: line.split(" ")[2].partition("\t")[0] for line in listed}
+    names = "".join(f"{path}\n" for path in paths).encode("utf-8", "surrogateescape")
+    here = repository.git.run("hash-object", "--stdin-paths", stdin=names).text.split()
+    return [there.get(path) for path in paths] == here
+
+
+def _put_back(repository: Repository, paths: Sequence[str]) -> None:
+    """Let those files be as the staging area has them, or gone, so that git writes them once more."""
+    known = staging.staged(repository.git, paths)
+    for path in paths:
+        if path not in known:
+            os.unlink(os.path.join(repository.site.root, path))
+    names = "".join(f"{path}\0" for path in known).encode("utf-8", "surrogateescape")
+    repository.git.run("checkout-index", "-q", "-f", "-u", "-z", "--stdin", stdin=names, writes=True)
 
 
 def _changes(
