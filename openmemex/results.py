@@ -64,7 +64,7 @@ def memory_json(row: Row) -> dict[str, Any]:
         "updated_at": row.updated_at,
         "path": row.rel_path,
         "summary": row.summary,
-        "branch": row.place_label.removeprefix("on branch ") or None,
+        "branch": row.place_label.removeprefix("on branch ") or None if row.place_kind == "branch" else None,
         "flagged": row.masked,
     }
 

@@ -8,7 +8,10 @@ from openmemex.errors import DecisionNeeded, NotFound, UsageError
 from openmemex.memory.ids import normal_id_part
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from openmemex.index.rows import Row
+    from openmemex.store.homes import Home
     from openmemex.workspace import Workspace
 
 _SHOWN = 5
@@ -24,8 +27,12 @@ def select(ws: Workspace, text: str) -> Row:
     return copies(ws, text)[0]
 
 
-def copies(ws: Workspace, text: str) -> list[Row]:
-    """Every place that holds the one memory `text` names, best first; errors as `select`."""
+def copies(ws: Workspace, text: str, homes: Sequence[Home] | None = None) -> list[Row]:
+    """Every place that holds the one memory `text` names, best first; errors as `select`.
+
+    `homes`: look there alone, not in those of here.
+    """
+    homes = ws.homes() if homes is None else homes
     part = normal_id_part(text)
     if part is None:
         raise UsageError(
@@ -33,9 +40,9 @@ def copies(ws: Workspace, text: str) -> list[Row]:
             "An id has 26 letters and digits; 4 or more from its start or its end will do. "
             "`open-memex list` shows them.",
         )
-    rows = ws.index.find(ws.homes(), part)
+    rows = ws.index.find(homes, part)
     if not rows:
-        unreadable = [q for q in ws.index.quarantined(ws.homes()) if part in q.path.rpartition("/")[2]]
+        unreadable = [q for q in ws.index.quarantined(homes) if part in q.path.rpartition("/")[2]]
         if unreadable:
             bad = unreadable[0]
             line = f"line {bad.line}: " if bad.line else ""

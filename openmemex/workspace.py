@@ -233,7 +233,7 @@ class Workspace:
 
 
 class _Trees:
-    """How the index reads the memories of a branch that is not checked out."""
+    """How the index reads the memories of a branch that is not checked out, or of an old revision."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
@@ -241,15 +241,17 @@ class _Trees:
     def tip(self, home: Home) -> str | None:
         """The commit that the branch points at now, read from git's files; None when it is gone."""
         site = self._workspace.site
+        if home.kind == "revision":
+            return home.ref.partition(":")[0]
         return None if site is None else light.read_ref(site, home.ref)
 
     def entries(self, home: Home) -> Mapping[str, str]:
-        """File name to blob id of the memory folder at the branch's tip."""
-        return self._workspace.git.entries(home.ref, home.base)
+        """File name to blob id of the memory folder in that tree."""
+        return self._workspace.git.entries(self.tip(home) or home.ref, home.base)
 
     def blobs(self, oids: Sequence[str]) -> Iterator[tuple[str, bytes]]:
-        """The bytes of each blob."""
-        return self._workspace.git.blobs(oids)
+        """The bytes of those blobs that are here or can be fetched."""
+        return iter(self._workspace.git.here(oids).items())
 
 
 def _shown(name: str) -> str:

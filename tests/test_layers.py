@@ -36,6 +36,7 @@ RANKS = {
     "results": 4,
     "workspace": 5,
     "selecting": 6,
+    "then": 7,
     "branches": 6,
     "settling": 6,
     "checking": 7,

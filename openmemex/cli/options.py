@@ -27,6 +27,14 @@ Plain = Annotated[bool, typer.Option("--plain", help="No colour and nothing that
 
 Limit = Annotated[str | None, typer.Option("--limit", metavar="N", help="Show at most N memories.")]
 All = Annotated[bool, typer.Option("--all", help="Also replaced, retracted, archived and expired memories.")]
+At = Annotated[
+    str | None,
+    typer.Option(
+        "--at",
+        metavar="REV|DATE",
+        help="What was known then: a branch, tag or commit, 2026-09-26, or '2 weeks ago'.",
+    ),
+]
 FilterScope = Annotated[
     str | None,
     typer.Option(

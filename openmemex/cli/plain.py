@@ -16,6 +16,7 @@ from openmemex.cli.terminal import Screen
 if TYPE_CHECKING:
     from openmemex.index.rows import Row
     from openmemex.operations.search import Found
+    from openmemex.then import Then
     from openmemex.workspace import Project
 
 PLACES = {
@@ -23,6 +24,7 @@ PLACES = {
     "outbox": "waiting to be shared",
     "repository": "shared with the team",
     "branch": "on another branch",
+    "revision": "in the repository then",
 }
 
 
@@ -94,6 +96,8 @@ def search_lines(found: Found, screen: Screen, *, explain: bool, project: Projec
         if explain:
             yield f"   score {hit.score:.4f}: " + one_line(reasons(hit.why))
     here = one_line(f"in {project.name}" if project.name else "on this computer")
+    if found.then is not None:
+        here += f" at {found.then.commit[:10]}"
     if not found.hits:
         yield f"Nothing found {here}. Fewer or other words may help."
     elif found.total > len(found.hits):
@@ -101,11 +105,18 @@ def search_lines(found: Found, screen: Screen, *, explain: bool, project: Projec
         yield f"{shown} of {memories(found.total)} found {here}; {left} not shown: --limit {found.total}"
     else:
         yield f"{memories(found.total)} found {here}."
+    if found.then is not None and found.hits:
+        yield see_then(found.hits[0].row, found.then)
     if explain:
         yield "Searched for: " + one_line(found.expression)
     if found.hidden:
         hidden = ", ".join(f"{number} {reason}" for reason, number in found.hidden.items())
         yield one_line(f"Left out: {hidden}. --all shows them.")
+
+
+def see_then(row: Row, then: Then) -> str:
+    """How to see one memory of an old revision whole."""
+    return one_line(f"See one whole: git show {then.commit[:10]}:{row.rel_path}")
 
 
 def reasons(why: Mapping[str, Any]) -> str:

@@ -32,6 +32,7 @@ SECTIONS = (
     ("outbox", "Waiting to be shared"),
     ("repository", "In the repository, shared with the team"),
     ("branch", "On other branches"),
+    ("revision", "In the repository then"),
 )
 
 SHOWN = 20
@@ -43,13 +44,17 @@ SOURCES = {
 }
 
 
-def age_of(row: Row) -> str:
-    """When a memory last changed, in the words of a person."""
+def age_of(row: Row, now: float | None = None) -> str:
+    """When a memory last changed, in the words of a person; seen from `now`, or from the clock."""
     when = parse_time(row.updated_at) or parse_time(row.created_at)
-    return plain.age(time.time() - when.timestamp()) if when is not None else "at an unknown time"
+    if when is None:
+        return "at an unknown time"
+    return plain.age((time.time() if now is None else now) - when.timestamp())
 
 
-def sections(rows: Iterable[Row], screen: Screen, *, first: int = 1) -> Iterator[str]:
+def sections(
+    rows: Iterable[Row], screen: Screen, *, first: int = 1, now: float | None = None
+) -> Iterator[str]:
     """Rows under a heading for each kind of place, numbered through all of them."""
     rows = list(rows)
     number = first
@@ -61,15 +66,17 @@ def sections(rows: Iterable[Row], screen: Screen, *, first: int = 1) -> Iterator
             yield ""
         yield screen.style(f"{title}:", "bold")
         for row in here:
-            yield from plain.row_lines(number, row, age_of(row), screen, where=False)
+            yield from plain.row_lines(number, row, age_of(row, now), screen, where=False)
             number += 1
 
 
 def list_lines(listed: Listed, screen: Screen, project: Project, *, filtered: bool) -> Iterator[str]:
     """What a list shows: the rows in sections, the true total, and how to see the rest."""
     here = one_line(f"in {project.name}" if project.name else "on this computer")
+    if listed.then is not None:
+        here += f" at {listed.then.commit[:10]}"
     fitting = " that fit" if filtered else ""
-    yield from sections(listed.rows, screen)
+    yield from sections(listed.rows, screen, now=None if listed.then is None else listed.then.now)
     shown = len(listed.rows)
     if not shown:
         yield f"No memories {here}{fitting}."
@@ -84,6 +91,8 @@ def list_lines(listed: Listed, screen: Screen, project: Project, *, filtered: bo
         )
     else:
         yield f"{plain.memories(listed.total)} {here}{fitting}."
+    if listed.then is not None:
+        yield plain.see_then(listed.rows[0], listed.then)
     yield from _hidden_lines(listed)
 
 

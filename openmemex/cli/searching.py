@@ -15,7 +15,11 @@ from openmemex.index.rows import Filters
 from openmemex.results import hit_json
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from openmemex.operations.search import Found
+    from openmemex.results import Notice
+    from openmemex.then import Then
 
 DEFAULT_LIMIT = 10
 
@@ -29,6 +33,7 @@ class SearchCall(NamedTuple):
     type: str | None = None
     tags: tuple[str, ...] = ()
     all: bool = False
+    at: str | None = None
     explain: bool = False
     json: bool = False
     project: str | None = None
@@ -37,7 +42,7 @@ class SearchCall(NamedTuple):
 
 
 _FLAGS = {f"--{name}": name for name in ("all", "explain", "json", "verbose", "plain")}
-_VALUES = {f"--{name}": name for name in ("limit", "scope", "type", "project")}
+_VALUES = {f"--{name}": name for name in ("limit", "scope", "type", "at", "project")}
 
 
 def parse(arguments: list[str]) -> SearchCall | None:
@@ -94,6 +99,7 @@ def run(call: SearchCall) -> int:
             filters=filters,
             limit=limit,
             explain=call.explain,
+            at=call.at,
             progress=session.progress,
         )
         session.told(found.notices, found.freshness)
@@ -112,9 +118,19 @@ def document(found: Found, explain: bool) -> dict[str, Any]:
         "total": found.total,
         "index": {"fresh": found.freshness.fresh, "places": found.freshness.places},
     }
+    if found.then is not None:
+        shown |= at_document(found.then, found.notices)
     if explain:
         shown |= {"expression": _masked(found.expression), "hidden": found.hidden}
     return shown
+
+
+def at_document(then: Then, notices: Sequence[Notice]) -> dict[str, Any]:
+    """What a document says of the revision that was asked about."""
+    return {
+        "at": {**then.json(), "asked": _masked(then.asked)},
+        "notices": [notice._asdict() for notice in notices],
+    }
 
 
 def _masked(text: str) -> str:

@@ -22,7 +22,7 @@ from openmemex import faults
 from openmemex.errors import OpenMemexError
 from openmemex.index import schema, segment
 from openmemex.index.rows import Progress, as_stored, key_of
-from openmemex.index.sync import UNSETTLED, UNSETTLED_MARK, Stale, stamp_of
+from openmemex.index.sync import TREES, UNSETTLED, UNSETTLED_MARK, Stale, stamp_of
 from openmemex.memory import frontmatter, ids
 from openmemex.memory.fences import split
 from openmemex.memory.model import MAX_FILE_BYTES, Memory, parse_time
@@ -40,6 +40,8 @@ ORPHANS_KEPT = 20_000
 ORPHAN_SECONDS = 30 * 86_400
 HOME_SECONDS = 90 * 86_400
 PRUNED_AT_ONCE = 1_000
+# Old revisions whose list of memories is kept, so that a second look costs no tree.
+REVISIONS_KEPT = 16
 OPTIMIZE_FROM = 2_000
 ODD_NAME = "the file's name is no memory id in upper case followed by .md"
 LINK = "a symbolic link, which is not followed"
@@ -218,7 +220,7 @@ def _read(
     trees: TreeReader | None,
     cjk: str,
 ) -> Iterator[_Item]:
-    if place.kind == "branch":
+    if place.kind in TREES:
         yield from _read_blobs(connection, place, names, trees, cjk)
         return
     files: list[tuple[_Wanted, bytes, bytes]] = []
@@ -271,7 +273,9 @@ def _read_blobs(
         if _holds(stored, blob, wanted.name):
             yield _Item(*wanted, blob, None, 0, None)
         elif oid not in texts:
-            yield _Item(*wanted, None, None, 0, "its text is not in this clone")
+            # The next look asks again: it may have been fetched by then.
+            later = wanted._replace(mark=UNSETTLED_MARK)
+            yield _Item(*later, None, None, 0, "its text is not in this clone")
         elif len(texts[oid]) > MAX_FILE_BYTES:
             yield _Item(*wanted, None, None, 0, _too_large(len(texts[oid])))
         else:
@@ -543,7 +547,10 @@ def _write(
             left.add(old)
     connection.executemany("delete from place where home = ? and name = ?", dropped)
 
-    connection.executemany("delete from orphan where content = ?", [(content,) for content in placed])
+    if plan.stale.place.kind == "revision":
+        _keep_for_a_while(connection, placed)
+    else:
+        connection.executemany("delete from orphan where content = ?", [(content,) for content in placed])
     _leave(connection, left - placed, plan.stale.place.kind, full_text)
     # Inserted for a place that another process has changed meanwhile.
     _leave(connection, set(inserted.values()) - placed, "branch", full_text)
@@ -607,18 +614,37 @@ def _insert(
     return {blob: rowid for blob, (rowid, _) in zip(fresh, rows, strict=True)}
 
 
+_LASTING = (
+    "select 1 from place cross join home on home.id = place.home"
+    " where place.content = ? and home.kind <> 'revision'"
+)
+
+
 def _leave(connection: sqlite3.Connection, contents: set[int], kind: str, full_text: bool) -> None:
-    """Note which of `contents` no place names any more. What left a private folder is forgotten at once."""
-    alone = [
-        content
-        for content in contents
-        if not connection.execute("select 1 from place where content = ?", (content,)).fetchone()
-    ]
+    """Note which of `contents` no lasting place names any more.
+
+    What left a private folder is forgotten at once, unless an old revision of the repository says the same.
+    """
+    alone = [one for one in contents if not connection.execute(_LASTING, (one,)).fetchone()]
     if kind in ("personal", "outbox"):
-        forget_contents(connection, alone, full_text)
-        return
+        held = [
+            one
+            for one in alone
+            if connection.execute("select 1 from place where content = ?", (one,)).fetchone()
+        ]
+        forget_contents(connection, [one for one in alone if one not in held], full_text)
+        alone = held
     now = int(time.time())
     connection.executemany("insert or replace into orphan values (?, ?)", [(one, now) for one in alone])
+
+
+def _keep_for_a_while(connection: sqlite3.Connection, contents: set[int]) -> None:
+    """Note what only old revisions name as left: no other reader is to see it or pay for it."""
+    now = int(time.time())
+    connection.executemany(
+        f"insert or ignore into orphan select ?, ? where not exists ({_LASTING})",
+        [(one, now, one) for one in contents],
+    )
 
 
 def forget_contents(connection: sqlite3.Connection, contents: Sequence[int], full_text: bool) -> None:
@@ -645,7 +671,9 @@ def forget_contents(connection: sqlite3.Connection, contents: Sequence[int], ful
 
 
 def _tidy(connection: sqlite3.Connection, full_text: bool) -> None:
-    """Remove some of the orphans that are too old or too many, and homes that are gone."""
+    """Remove some of the orphans that are too old or too many, homes that are gone, revisions looked at long
+    ago or before many others.
+    """
     now = int(time.time())
     (count,) = connection.execute("select count(*) from orphan").fetchone()
     (rows,) = connection.execute("select rows from total").fetchone()
@@ -660,6 +688,11 @@ def _tidy(connection: sqlite3.Connection, full_text: bool) -> None:
         )
         if kind == "branch" or not os.path.isdir(folder)
     ]
+    homes += connection.execute(
+        "select id from home where kind = 'revision' and (seen < ?1 or id not in"
+        " (select id from home where kind = 'revision' order by seen desc, id desc limit ?2))",
+        (now - ORPHAN_SECONDS, REVISIONS_KEPT),
+    ).fetchall()
     if excess <= 0 and not old and not homes:
         return
     connection.execute("begin immediate")
@@ -671,13 +704,15 @@ def _tidy(connection: sqlite3.Connection, full_text: bool) -> None:
             connection.execute("delete from place where home = ?", (home,))
             connection.execute("delete from home where id = ?", (home,))
             _leave(connection, {content for (content,) in rows_left}, "branch", full_text)
+        # A revision that is kept keeps its texts.
+        left = "content not in (select content from place where content = orphan.content)"
         going = connection.execute(
-            "select content from orphan where since < ? order by since limit ?",
+            f"select content from orphan where since < ? and {left} order by since limit ?",
             (now - ORPHAN_SECONDS, PRUNED_AT_ONCE),
         ).fetchall()
         if excess > 0:
             going += connection.execute(
-                "select content from orphan where since >= ? order by since limit ?",
+                f"select content from orphan where since >= ? and {left} order by since limit ?",
                 (now - ORPHAN_SECONDS, min(excess, PRUNED_AT_ONCE)),
             ).fetchall()
         forget_contents(connection, [content for (content,) in going], full_text)

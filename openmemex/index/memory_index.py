@@ -230,6 +230,10 @@ class MemoryIndex:
 
         return self._guarded(answer, snapshot=True)
 
+    def holds(self, home: Place) -> bool:
+        """Whether the index knows `home` now: of old revisions only the newest few are kept."""
+        return bool(self._guarded(lambda opened: visibility.known_homes(opened.connection, [home]).ids))
+
     def find(self, homes: Sequence[Place], part: str) -> list[Row]:
         """Every copy of every memory whose id is, begins or ends with `part` (upper case), in any state.
 
@@ -737,9 +741,11 @@ class _Shelf(NamedTuple):
 
 
 def _shelf(place: Place) -> _Shelf:
-    if place.kind == "branch":
+    if place.kind in sync.TREES:
         inside = f"{place.base}/" if place.base else ""
         label = f"on branch {place.ref.removeprefix('refs/heads/')}"
+        if place.kind == "revision":
+            label = f"at {place.ref[:10]}"
         return _Shelf(place.kind, label, inside, inside, "unreviewed")
     before = place.folder.rstrip(os.sep) + os.sep
     base = place.base.rstrip(os.sep) + os.sep

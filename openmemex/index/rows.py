@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     class Place(Protocol):
         """A home of memories, as the index needs to know it (the store's `Home` is one).
 
-        `kind` is "personal", "outbox", "repository" or "branch". `folder` is the absolute folder of the
-        files; of a branch it is the repository's common git folder, `ref` the full name of the ref, and
-        `base` the memory folder inside the tree. `base` of the others is what paths in output are relative
-        to. `scope` is what a file that names none belongs to.
+        `kind` is "personal", "outbox", "repository", "branch" or "revision". `folder` is the absolute folder
+        of the files; of the last two it is the repository's common git folder, `ref` the full name of the ref
+        or `COMMIT:FOLDER`, and `base` the memory folder inside the tree. `base` of the others is what paths
+        in output are relative to. `scope` is what a file that names none belongs to.
         """
 
         @property
@@ -33,10 +33,11 @@ if TYPE_CHECKING:
         def ref(self) -> str: ...
 
     class TreeReader(Protocol):
-        """How the index reads the memories of a branch without a checkout."""
+        """How the index reads the memories of a branch or a revision without a checkout."""
 
         def tip(self, home: Any) -> str | None:
-            """What changes whenever the tree may have (the commit); None when the ref is gone. Cheap.
+            """What changes whenever the tree may have (the commit); None when the ref is gone. Cheap. Of a
+            revision, its commit.
 
             Raises OpenMemexError for a repository that can't be read.
             """
@@ -45,7 +46,9 @@ if TYPE_CHECKING:
             """File name → blob id (hex) of the memory folder of that tree; only regular files."""
 
         def blobs(self, oids: Sequence[str]) -> Iterable[tuple[str, bytes]]:
-            """The bytes of these blobs, in any order. Raises OpenMemexError for one that is not here."""
+            """The bytes of these blobs, in any order. Those that are not here are left out, or the first of
+            them raises OpenMemexError.
+            """
 
 
 Progress = Callable[[int, int], None]
@@ -72,9 +75,10 @@ class Row(NamedTuple):
     """One memory as lists and searches show it; secrets are masked here whatever the file holds.
 
     `status` and `superseded_by` are completed: a memory that another one of here supersedes says so,
-    whether or not its file does yet. `place_label` is "" or "on branch NAME". `path` is absolute (of a
-    branch: inside the tree), `rel_path` is as output shows it. `masked`: the file holds a secret in clear.
-    `blob` is git's id of the file's bytes. `standing` is "own" in the personal home, else "unreviewed".
+    whether or not its file does yet. `place_label` is "", "on branch NAME" or "at COMMIT". `path` is absolute
+    (of a branch or revision: inside the tree), `rel_path` is as output shows it. `masked`: the file holds a
+    secret in clear. `blob` is git's id of the file's bytes. `standing` is "own" in the personal home, else
+    "unreviewed".
     """
 
     id: str

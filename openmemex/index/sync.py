@@ -24,6 +24,8 @@ ENDING = ".md"
 # The tip of a home of which some files must be looked at again whatever they look like, and their mark.
 UNSETTLED = "?"
 UNSETTLED_MARK = -1  # no tuple has this hash
+# Homes that are trees in git, not folders.
+TREES = ("branch", "revision")
 _BY_HANDLE = os.scandir in os.supports_fd and hasattr(os, "O_DIRECTORY")
 _WORD = (1 << 64) - 1
 _WINDOWS = sys.platform == "win32"
@@ -127,7 +129,7 @@ def look(connection: sqlite3.Connection, homes: Sequence[Place], trees: TreeRead
     unreadable: list[str] = []
     for place in homes:
         home, known_tip, version = known.get(key_of(place), (None, "", 0))
-        if place.kind == "branch":
+        if place.kind in TREES:
             if trees is None:
                 continue
             try:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from openmemex.index.rows import Filters, Place
 
 # Where one id lies in several homes, this says whose text counts.
-RANK = {"repository": 0, "outbox": 1, "personal": 2, "branch": 3}
+RANK = {"repository": 0, "outbox": 1, "personal": 2, "branch": 3, "revision": 4}
 _FOREVER = 1 << 62
 
 
@@ -119,11 +119,13 @@ def build(connection: sqlite3.Connection, homes: Homes, filters: Filters, now: i
 
 def _by_place(connection: sqlite3.Connection, homes: Homes, table: str) -> bool:
     """Fill `table` with what lies in no home of `homes` (True), or with what lies there (False)."""
-    counts = dict(connection.execute("select id, count from home"))
-    here = sum(counts[home] for home in homes.ids)
+    # What only old revisions name counts as left, for all but their own readers.
+    counts = dict(connection.execute("select id, count from home where kind <> 'revision'"))
+    here = sum(counts.get(home, 0) for home in homes.ids)
     (orphans,) = connection.execute("select count(*) from orphan").fetchone()
     others = [home for home in counts if home not in homes.places]
-    if orphans + sum(counts[home] for home in others) > here:
+    old = any(home not in counts for home in homes.ids)
+    if old or orphans + sum(counts[home] for home in others) > here:
         connection.execute(
             f"insert or ignore into {table} select content from place"
             f" where home in ({homes.listed}) and content is not null"

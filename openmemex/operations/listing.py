@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from openmemex import then
 from openmemex.errors import UsageError
 from openmemex.results import Notice
 from openmemex.workspace import staleness
 
 if TYPE_CHECKING:
-    from openmemex.index.rows import Filters, Freshness, Row
+    from openmemex.index.rows import Filters, Freshness, ListResult, Row
     from openmemex.results import Progress
+    from openmemex.store.homes import Home
+    from openmemex.then import Then
     from openmemex.workspace import Workspace
 
 
 class Listed(NamedTuple):
     """The newest memories that fit, and how many fit in all.
 
-    `hidden` more would fit, were they not replaced, retracted, archived or expired.
+    `hidden` more would fit, were they not replaced, retracted, archived or expired. `then` is the revision
+    that was asked about, if one was.
     """
 
     rows: tuple[Row, ...]
@@ -25,20 +30,36 @@ class Listed(NamedTuple):
     hidden: int
     freshness: Freshness
     notices: tuple[Notice, ...] = ()
+    then: Then | None = None
 
 
 def list_memories(
-    ws: Workspace, *, filters: Filters, limit: int = 20, progress: Progress | None = None
+    ws: Workspace,
+    *,
+    filters: Filters,
+    limit: int = 20,
+    at: str | None = None,
+    progress: Progress | None = None,
 ) -> Listed:
     """The newest `limit` memories that pass `filters` (active ones by default).
 
-    Raises UsageError for a limit below 1.
+    `at`: those of a revision or a date instead, judged as of then. Raises UsageError for a limit below 1, and
+    for `at` what then.look raises.
     """
     if limit < 1:
         raise UsageError(f"--limit {limit} is out of range.", "Give a number from 1 on.")
+    if at is not None:
+        seen = then.look(ws, at, progress)
+        judged = filters._replace(now=seen.now)
+        result, hidden = then.answer(ws, seen, lambda: _listed(ws, [seen.home], judged, limit))
+        return Listed(tuple(result.rows), result.total, hidden, seen.freshness, seen.notices, seen)
     freshness = ws.reconcile(progress)
-    result = ws.index.list(ws.homes(), filters, limit)
-    hidden = 0
-    if not filters.all:
-        hidden = ws.index.list(ws.homes(), filters._replace(all=True), 1).total - result.total
+    result, hidden = _listed(ws, ws.homes(), filters, limit)
     return Listed(tuple(result.rows), result.total, hidden, freshness, tuple(staleness(ws, freshness)))
+
+
+def _listed(ws: Workspace, homes: Sequence[Home], filters: Filters, limit: int) -> tuple[ListResult, int]:
+    result = ws.index.list(homes, filters, limit)
+    if filters.all:
+        return result, 0
+    return result, ws.index.list(homes, filters._replace(all=True), 1).total - result.total

@@ -12,6 +12,7 @@ from openmemex.workspace import staleness
 if TYPE_CHECKING:
     from openmemex.index.rows import Filters, Freshness, Hit
     from openmemex.results import Progress
+    from openmemex.then import Then
     from openmemex.workspace import Workspace
 
 MAX_LIMIT = 1000
@@ -20,7 +21,8 @@ MAX_LIMIT = 1000
 class Found(NamedTuple):
     """What a search gives: the best hits first, how many memories match in all, and how fresh that is.
 
-    `expression` and `hidden` (reason → how many matches it kept back) say how the answer came about.
+    `expression` and `hidden` (reason → how many matches it kept back) say how the answer came about. `then`
+    is the revision that was asked about, if one was.
     """
 
     query: str
@@ -30,6 +32,7 @@ class Found(NamedTuple):
     expression: str = ""
     hidden: dict[str, int] = {}  # noqa: RUF012 - a NamedTuple's default, never changed
     notices: tuple[Notice, ...] = ()
+    then: Then | None = None
 
 
 def search(
@@ -39,11 +42,13 @@ def search(
     filters: Filters,
     limit: int = 10,
     explain: bool = False,
+    at: str | None = None,
     progress: Progress | None = None,
 ) -> Found:
     """The memories of here that answer `query` (any text), best first.
 
-    Raises UsageError for an empty query or a limit below 1.
+    `at`: those of a revision or a date instead, judged as of then. Raises UsageError for an empty query or a
+    limit below 1, and for `at` what then.look raises.
     """
     if not query.strip():
         raise UsageError(
@@ -51,6 +56,8 @@ def search(
         )
     if not 1 <= limit <= MAX_LIMIT:
         raise UsageError(f"--limit {limit} is out of range.", f"Give a number from 1 to {MAX_LIMIT}.")
+    if at is not None:
+        return _search_then(ws, query, filters, limit, explain, at, progress)
     freshness = ws.reconcile(progress)
     result = ws.index.search(
         query, ws.homes(), filters, limit, explain=explain, cwd=_inside(ws.project.root, ws.cwd)
@@ -63,6 +70,35 @@ def search(
         result.expression,
         result.hidden,
         tuple(staleness(ws, freshness)),
+    )
+
+
+def _search_then(
+    ws: Workspace,
+    query: str,
+    filters: Filters,
+    limit: int,
+    explain: bool,
+    at: str,
+    progress: Progress | None,
+) -> Found:
+    from openmemex import then  # not on the path of a plain search
+
+    seen = then.look(ws, at, progress)
+    judged = filters._replace(now=seen.now)
+    cwd = _inside(ws.project.root, ws.cwd)
+    result = then.answer(
+        ws, seen, lambda: ws.index.search(query, [seen.home], judged, limit, explain=explain, cwd=cwd)
+    )
+    return Found(
+        query,
+        tuple(result.hits),
+        result.total,
+        seen.freshness,
+        result.expression,
+        result.hidden,
+        seen.notices,
+        seen,
     )
 
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from openmemex import then
 from openmemex.index.rows import Row
+from openmemex.memory import frontmatter
 from openmemex.memory.fences import split
 from openmemex.memory.model import FIELDS, Memory
 from openmemex.results import Notice
 from openmemex.selecting import copies
+from openmemex.then import Then
 from openmemex.trust import secrets
 from openmemex.trust.showing import shown_value
 from openmemex.workspace import Workspace, staleness
@@ -21,7 +24,8 @@ class Shown:
     """One memory: its row, its fields, its text, and the other places that hold the same id.
 
     `content` and `front_matter` (field name → value as JSON has it; fields that this program does not know
-    too) are what the file says, with any secret that was put there by hand masked.
+    too) are what the file says, with any secret that was put there by hand masked. `then` is the revision
+    that was asked about, if one was.
     """
 
     row: Row
@@ -30,17 +34,29 @@ class Shown:
     front_matter: dict[str, Any]
     others: tuple[Row, ...]
     notices: tuple[Notice, ...]
+    then: Then | None = None
 
 
-def show(ws: Workspace, ref: str) -> Shown:
+def show(ws: Workspace, ref: str, *, at: str | None = None) -> Shown:
     """The memory that `ref` names, read from its file or, for one that only a branch has, from git.
 
-    Raises as `selecting.select`; Unreadable when the file changed into no memory in the meantime.
+    `at`: as it was at a revision or a date. Raises as `selecting.select`, and for `at` as `then.look`;
+    Unreadable when the file changed into no memory in the meantime.
     """
-    freshness = ws.reconcile()
-    row, *others = copies(ws, ref)
-    document = open_copy(ws, row).document
-    notices = staleness(ws, freshness)
+    seen: Then | None = None
+    others: list[Row] = []
+    if at is not None:
+        seen = then.look(ws, at)
+        row = then.select(ws, seen, ref)
+        document = frontmatter.parse(
+            dict(ws.git.blobs([row.blob]))[row.blob], stem=row.id, default_scope="project"
+        )
+        notices = list(seen.notices)
+    else:
+        freshness = ws.reconcile()
+        row, *others = copies(ws, ref)
+        document = open_copy(ws, row).document
+        notices = staleness(ws, freshness)
     text = secrets.mask(document.memory.body)
     parts = split(document.raw)
     hidden = len(text.spans) + len(secrets.find(parts.text[parts.start : parts.end]))
@@ -52,7 +68,8 @@ def show(ws: Workspace, ref: str) -> Shown:
                 "they are masked here only. Edit the file and replace them.",
             )
         )
-    return Shown(row, document.memory, text.text, _front(document.memory), tuple(others), tuple(notices))
+    front = _front(document.memory)
+    return Shown(row, document.memory, text.text, front, tuple(others), tuple(notices), seen)
 
 
 def _front(memory: Memory) -> dict[str, Any]:

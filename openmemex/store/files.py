@@ -91,7 +91,7 @@ def read(home: Home, memory_id: str) -> MemoryFile:
     over 1 MiB, broken front matter, another id inside); OpenMemexError for what is no id.
     """
     path = home.path_of(memory_id)
-    if home.kind == "branch":
+    if home.kind in ("branch", "revision"):
         raise NotFound(f"{memory_id} is on {home.ref}, which has no files here", "read it from git")
     homes.check_folder(home)
     try:

@@ -24,9 +24,10 @@ USUAL_FOLDERS = (".ai/open-memex", ".open-memex", ".ai/memory")
 class Home(NamedTuple):
     """One place that holds memories.
 
-    `kind` is "personal", "outbox", "repository" or "branch" (a tree in git, no folder: `folder` is then the
-    repository's common git folder and `ref` the full name of the ref). `folder` is absolute; `base` is what
-    paths in output are relative to: the data root, or the root of the work tree.
+    `kind` is "personal", "outbox", "repository", "branch" or "revision". The last two are trees in git, no
+    folders: `folder` is then the repository's common git folder, and `ref` the full name of the branch's ref,
+    or `COMMIT:FOLDER` as git writes it. `folder` is absolute; `base` is what paths in output are relative to:
+    the data root, or the root of the work tree.
     """
 
     kind: str
@@ -133,6 +134,11 @@ def branch_home(common_dir: str, ref: str, memory_dir: str, scope_key: str) -> H
     `base` is `memory_dir`: the folder inside the tree, with `/`.
     """
     return Home("branch", common_dir, "project", scope_key, memory_dir, ref)
+
+
+def revision_home(common_dir: str, commit: str, folder: str, scope_key: str) -> Home:
+    """The memories that `folder` (inside the tree, with `/`) held at `commit`: a place that never changes."""
+    return Home("revision", common_dir, "project", scope_key, folder, f"{commit}:{folder}")
 
 
 def _refuse_odd_folder(folder: str) -> None:

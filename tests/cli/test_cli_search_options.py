@@ -51,7 +51,8 @@ def test_both_readers_agree(arguments, capsys):
         (["--limit"], None),
         (["--json=true"], None),
         (["-x"], None),
-        (["--at", "HEAD", "x"], None),
+        (["--at", "HEAD", "x"], searching.SearchCall(("x",), at="HEAD")),
+        (["--as", "HEAD", "x"], None),
     ],
 )
 def test_what_the_words_of_a_search_mean(arguments, call):

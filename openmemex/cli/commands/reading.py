@@ -13,6 +13,7 @@ import typer
 from openmemex.cli import render, searching, values
 from openmemex.cli.options import (
     All,
+    At,
     FilterScope,
     FilterTags,
     FilterType,
@@ -44,6 +45,7 @@ def register(app: typer.Typer) -> None:
         type: FilterType = None,
         tag: FilterTags = None,
         all: All = False,
+        at: At = None,
         explain: Annotated[
             bool, typer.Option("--explain", help="Show how each score came about and what was hidden.")
         ] = False,
@@ -59,6 +61,7 @@ def register(app: typer.Typer) -> None:
             type=type,
             tags=several(tag),
             all=all,
+            at=at,
             explain=explain,
             **session.options,
         )
@@ -82,6 +85,7 @@ def register(app: typer.Typer) -> None:
             ),
         ] = None,
         all: All = False,
+        at: At = None,
     ) -> int:
         """List the memories of here, newest first (20 unless --limit says else)."""
         status, review_state = values.state(state)
@@ -97,13 +101,14 @@ def register(app: typer.Typer) -> None:
         from openmemex.operations.listing import list_memories
 
         with session.workspace() as ws:
-            listed = list_memories(ws, filters=filters, limit=most, progress=session.progress)
+            listed = list_memories(ws, filters=filters, limit=most, at=at, progress=session.progress)
             session.told(listed.notices, listed.freshness)
             session.show(
                 lambda: {
                     "items": [memory_json(row) for row in listed.rows],
                     "shown": len(listed.rows),
                     "total": listed.total,
+                    **({} if listed.then is None else searching.at_document(listed.then, listed.notices)),
                 },
                 lambda: render.list_lines(
                     listed, session.screen, ws.project, filtered=filters != Filters(all=all)
@@ -112,18 +117,19 @@ def register(app: typer.Typer) -> None:
         return 0
 
     @command(app, "show", example="open-memex show 4X7Q")
-    def show_(session: Session, id: MemoryId) -> int:
+    def show_(session: Session, id: MemoryId, at: At = None) -> int:
         """Show one memory whole: its text and everything known of it."""
         from openmemex.operations.show import show
 
         with session.workspace() as ws:
-            shown = show(ws, id)
+            shown = show(ws, id, at=at)
             session.told(shown.notices)
             session.show(
                 lambda: {
                     **memory_json(shown.row),
                     "content": shown.content,
                     "front_matter": shown.front_matter,
+                    **({} if shown.then is None else searching.at_document(shown.then, shown.notices)),
                 },
                 lambda: render.show_lines(shown, session.screen),
             )
