@@ -23,6 +23,8 @@ APP = "open-memex"
 PRIVATE_FOLDER = 0o700
 PRIVATE_FILE = 0o600
 LEFTOVER_SECONDS = 3600
+SYNCED_ALONE = 4
+SYNC_THREADS = 16
 _LEFTOVER = re.compile(r"\..+\.[0-9a-f]{16}\.tmp\Z")
 _swept: set[str] = set()
 
@@ -184,10 +186,10 @@ def create_exclusively(path: str, data: bytes, mode: int = PRIVATE_FILE, *, fsyn
 
 
 def write_beside(path: str, data: bytes, mode: int = PRIVATE_FILE) -> str:
-    """Write `data` to a temporary file beside `path`, put it on disk, and return its name.
+    """Write `data` to a temporary file beside `path`, and return its name.
 
-    For whoever replaces many files in one pass: a rename makes it the file, `sync_folder` keeps the rename.
-    Modes and leftovers as with `atomic_write`. Raises OpenMemexError.
+    For whoever replaces many files in one pass: `sync_files` puts them on disk, a rename makes each the file,
+    `sync_folder` keeps the renames. Modes and leftovers as with `atomic_write`. Raises OpenMemexError.
     """
     _remove_leftovers(os.path.dirname(path) or ".")
     temporary = _temporary_name(path)
@@ -197,10 +199,33 @@ def write_beside(path: str, data: bytes, mode: int = PRIVATE_FILE) -> str:
             kept = stat.S_IMODE(status.st_mode) & 0o777 if stat.S_ISREG(status.st_mode) else None
         except FileNotFoundError:
             kept = None
-        _write_whole(temporary, data, mode, True, kept)
+        _write_whole(temporary, data, mode, False, kept)
     except OSError as error:
         raise failure("write", path, error) from None
     return temporary
+
+
+def sync_files(files: list[str]) -> None:
+    """Put the content of files on disk. Many at once: a disk writes what waits together in one go."""
+    if len(files) > SYNCED_ALONE:
+        from concurrent.futures import ThreadPoolExecutor  # start-up: only a big batch needs it
+
+        with ThreadPoolExecutor(SYNC_THREADS) as pool:
+            list(pool.map(_sync_file, files))
+    else:
+        for file in files:
+            _sync_file(file)
+
+
+def _sync_file(path: str) -> None:
+    try:
+        handle = os.open(path, os.O_RDWR | getattr(os, "O_CLOEXEC", 0))
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+    except OSError as error:
+        raise failure("write", path, error) from None
 
 
 def remove_file(path: str) -> None:

@@ -349,6 +349,7 @@ def _write_files(
                 temporary = paths.write_beside(path, data, 0o777 if one.mode == REGULAR[1] else 0o666)
                 written.append(temporary)
             ready.append((one, temporary))
+        paths.sync_files(written)
         faults.reached("resolve.files-prepared")
         folders = set()
         for one, temporary in ready:

@@ -72,6 +72,7 @@ def preview(ws: Workspace, refs: Sequence[str] = ()) -> Resolution:
 
     Raises Refused outside of a work tree, NotFound for a memory that is not in conflict.
     """
+    _check_place(ws)
     found = _look(ws)
     chosen = _chosen(found, refs)
     decided = [one for one in found.decided if one.case.memory_id in chosen]
@@ -99,7 +100,7 @@ def resolve(
     conflicts are not all settled by these is left as it is, file and stages. Makes no commit. Raises as
     `preview`; UsageError for a take that fits no conflict.
     """
-    _look(ws)  # outside of a work tree nothing is locked
+    _check_place(ws)
     with writing(ws, lock_key(ws, "project")) as fresh:
         found = _look(ws)
         chosen = _chosen(found, refs)
@@ -107,19 +108,23 @@ def resolve(
         by, at = writer(ws), now_text()
         labels = Labels(*(secrets.mask(name).text for name in found.sides[1:]))
 
-        def decide(case: settling.Case, names: Labels) -> Decided:
-            own = (answers or {}).get(case.memory_id)
+        def with_takes(one: Decided, names: Labels) -> Decided:
+            own = (answers or {}).get(one.case.memory_id)
             wanted = Takes({**takes.fields, **own.fields}, own.file or takes.file) if own else takes
-            return settling.decide(case, wanted, labels=names, by=by, at=at)
+            if not one.conflicts or not (wanted.fields or wanted.file):
+                return one
+            return settling.decide(one.case, wanted, labels=names, by=by, at=at)
 
-        decided = [decide(one.case, labels) for one in found.decided if one.case.memory_id in chosen]
+        decided = [with_takes(one, labels) for one in found.decided if one.case.memory_id in chosen]
         open_groups = {one.case.group for one in decided if one.how == "conflict"}
         unnamed = {one.case.group for one in found.decided if one.case.memory_id not in chosen}
         settled = [one for one in decided if one.case.group not in open_groups | unnamed]
         still_open = [one for one in decided if one not in settled]
         problems = [one for one in found.checked.problems if one.ids[0] in chosen]
         mending = [
-            decide(one.case, Labels("base", one.ours, one.theirs)) for one in problems if one.case is not None
+            with_takes(settling.decide(one.case), Labels("base", one.ours, one.theirs))
+            for one in problems
+            if one.case is not None
         ]
         mending = [one for one in mending if one.how != "conflict"]
         faults.reached("resolve.decided")
@@ -145,12 +150,15 @@ def resolve(
     )
 
 
-def _look(ws: Workspace) -> _Found:
-    if ws.site is not None and not ws.site.root:
+def _check_place(ws: Workspace) -> None:
+    if not ws.git.site.root:
         raise Refused(
-            f"{ws.site.git_dir} is a bare repository: nothing is in conflict without a work tree",
+            f"{ws.git.site.git_dir} is a bare repository: nothing is in conflict without a work tree",
             "Run this in a clone with a work tree.",
         )
+
+
+def _look(ws: Workspace) -> _Found:
     unmerged = ws.git.unmerged()
     folders = settling.memory_folders(ws)
     cases = settling.cases(ws, unmerged)
