@@ -6,6 +6,7 @@ import os
 import stat
 from pathlib import Path
 
+import needed
 import pytest
 
 from openmemex.git import drivers
@@ -211,6 +212,46 @@ def test_other_markdown_that_clashes_is_a_conflict(team, git):
         team.commit(branch)
     assert git.run("merge", "-q", "topic", cwd=team.root).returncode == 1
     assert readme.read_text() == "<<<<<<< ours\nmain\n=======\ntopic\n>>>>>>> theirs\n"
+
+
+# --- other versions of git ---
+
+
+@pytest.fixture(params=["new", "old"])
+def other_git(request, monkeypatch):
+    """Another git goes first on the PATH: the oldest that is supported, or a new one."""
+    folder = needed.new_git() if request.param == "new" else needed.old_git()
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+    return request.param
+
+
+@pytest.mark.parametrize("way", ["merge", "rebase", "cherry-pick"])
+def test_every_version_of_git_merges_by_field(other_git, team, way):
+    team.diverge(TYPE, ROLE)
+    for words in MERGES[way]:
+        team.git(*words, cwd=team.root)
+    assert team.file.read_text() == BOTH
+
+
+def test_every_version_of_git_shows_both_sides_and_a_newer_one_their_names(other_git, team, git):
+    team.diverge(TYPE, OTHER_TYPE)
+    assert git.run("merge", "-q", "topic", cwd=team.root).returncode == 1
+    assert team.status() == f"UU {FILE}"
+    ours, theirs = ("HEAD", "topic") if other_git == "new" else ("ours", "theirs")
+    text = team.file.read_text()
+    assert f"<<<<<<< {ours}\ntype: gotcha\n" in text
+    assert f"=======\ntype: howto\n>>>>>>> {theirs}\n" in text
+
+
+@pytest.mark.parametrize("failure", ["missing", "killed"])
+def test_no_version_of_git_loses_a_side_to_a_program_that_fails(
+    other_git, team, git, replace_program, failure
+):
+    replace_program(FAILURES[failure])
+    team.diverge(TYPE, OTHER_TYPE)
+    assert git.run("merge", "-q", "topic", cwd=team.root).returncode == 1
+    assert team.status() == f"UU {FILE}"
+    assert "<<<<<<< ours\ntype: gotcha\n=======\ntype: howto\n>>>>>>> theirs\n" in team.file.read_text()
 
 
 # --- criss-cross ---
