@@ -26,7 +26,8 @@ class Labels(NamedTuple):
 
 
 _PLAIN: Final = Labels()
-_LINES = re.compile(rb"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+\Z")
+# As git sees lines: a lone carriage return ends none.
+_LINES = re.compile(rb"[^\n]*\n|[^\n]+\Z")
 _RUN = re.compile(rb"^(<+|>+|\|+|=+)(?=[ \t\r\n]|\Z)", re.MULTILINE)
 
 
@@ -69,7 +70,7 @@ class _Marks(NamedTuple):
         ):
             words = " ".join(label.split()).encode("utf-8", "replace")
             out.append(sign * self.size + (b" " + words if words else b"") + eol + text)
-            if text and not text.endswith((b"\n", b"\r")):
+            if text and not text.endswith(b"\n"):
                 out.append(eol)
         return b"".join(out)
 
@@ -97,7 +98,7 @@ def _by_field(
         bodies = [version.memory.body.encode() if version else b"" for version in three]
         body = _middle(bodies[0] if three.base else None, bodies[1], bodies[2], marks, eol)
     closing = parts.text[parts.end : parts.body_start].encode()
-    if not closing.endswith((b"\n", b"\r")):
+    if not closing.endswith(b"\n"):
         closing += eol
     head = (BOM if parts.bom else "") + parts.text[: parts.start]
     return head.encode() + front + closing + body
@@ -130,7 +131,10 @@ def _middle(base: bytes | None, ours: bytes, theirs: bytes, marks: _Marks, eol: 
     shortest = min(len(lines) for lines in texts)
     head = same = 0
     fence = ""
+    # A last line without a line end stays within the block: a marker begins a line.
     while same < shortest and all(lines[same] == texts[0][same] for lines in texts):
+        if not texts[0][same].endswith(b"\n"):
+            break
         fence = fence_after(texts[0][same].decode("utf-8", "replace").rstrip("\r\n"), fence)
         same += 1
         if not fence:
