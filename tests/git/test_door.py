@@ -29,7 +29,7 @@ ALLOWED = {
     "pygit2": {"Repository", "GitError", "Signature", "enums", "settings"},
     "pygit2.enums": {"RepositoryOpenFlag", "ObjectType"},
     "pygit2.settings": {"enable_fsync_gitdir"},
-    "self._handle": {"get", "path"},
+    "self._handle": {"get", "path", "read"},
     "self._writing": {"create_blob", "create_commit", "TreeBuilder", "write"},
 }
 SOURCES = [*sorted(PACKAGE.rglob("*.py")), *sorted((CHECKOUT / "hooks").rglob("*.py"))]
