@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from openmemex.cli import plain
+from openmemex.cli import plain, render_resolve
 from openmemex.cli.escape import one_line, visible
 from openmemex.cli.terminal import Screen
 from openmemex.memory.model import parse_time
@@ -219,6 +219,8 @@ def pulled_json(pulled: Pulled) -> dict[str, Any]:
         "removed": list(pulled.removed),
         "quarantined": unread_json(pulled.quarantined),
         "flagged": [memory_json(row) for row in pulled.flagged],
+        "checked": pulled.checked.count,
+        "problems": [render_resolve.problem_json(problem) for problem in pulled.checked.problems],
     }
 
 
@@ -249,6 +251,7 @@ def pulled_lines(pulled: Pulled, screen: Screen) -> Iterator[str]:
     if pulled.quarantined:
         yield "Can't be read as memories:"
         yield from unread_lines(pulled.quarantined)
+    yield from render_resolve.problem_lines(pulled.checked.problems, screen)
 
 
 def written_lines(written: Written, project: Project) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from openmemex import checking
 from openmemex.index.rows import EVERY, Filters, Row, Unread
 from openmemex.memory.ids import is_id
 from openmemex.results import Progress
@@ -16,7 +17,7 @@ class Pulled:
     """The receipt: the commits before and after, the memories that came, changed or went, by whom.
 
     `removed` and the paths of `quarantined` are as output shows them; `flagged` memories hold a secret in
-    clear.
+    clear. `checked`: what the merges that came had joined, looked at again.
     """
 
     branch: str
@@ -31,6 +32,7 @@ class Pulled:
     removed: tuple[str, ...]
     quarantined: tuple[Unread, ...]
     flagged: tuple[Row, ...]
+    checked: checking.Checked
 
 
 def pull(ws: Workspace, *, progress: Progress | None = None) -> Pulled:
@@ -60,6 +62,7 @@ def pull(ws: Workspace, *, progress: Progress | None = None) -> Pulled:
         elif path in rows:
             (added if status == "A" else changed).append(rows[path])
     touched = {path for _, path in got.changes}
+    came = got.before != got.after
     return Pulled(
         branch=got.branch,
         remote=got.remote,
@@ -73,4 +76,5 @@ def pull(ws: Workspace, *, progress: Progress | None = None) -> Pulled:
         removed=tuple(removed),
         quarantined=tuple(q for q in ws.index.quarantined(ws.homes()) if q.path in touched),
         flagged=tuple(row for row in (*added, *changed) if row.masked),
+        checked=checking.check(ws, since=got.before or None) if came else checking.Checked(),
     )

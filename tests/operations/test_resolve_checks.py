@@ -285,3 +285,24 @@ def test_a_shallow_clone_and_an_unborn_branch_are_no_reason_to_fail(
     git("clone", "-q", "--depth", "1", f"file://{conflicts.repo}", str(tmp_path / "shallow"))
     assert preview(here(tmp_path / "shallow")).problems == ()
     assert preview(here(make_repo("unborn", commits=0))).problems == ()
+
+
+def test_a_pull_tells_what_a_merge_of_somebody_else_joined(conflicts, make_remote, clone, git, om, run_cli):
+    repo = conflicts.repo
+    conflicts.commit({1: text_of(1)}, "base")
+    mate = Conflicts(clone(make_remote(repo), "mate"), git)
+    git("switch", "-q", "-c", "topic", cwd=mate.repo)
+    mate.commit({1: text_of(1, "Other words.\n")}, "theirs")
+    git("switch", "-q", "main", cwd=mate.repo)
+    mate.commit({1: text_of(1, review_state="approved", approved_by="bob")}, "ours")
+    merged_cleanly(mate)
+    git("push", "-q", "origin", "main", cwd=mate.repo)
+    receipt = om("pull", cwd=repo)
+    assert receipt["checked"] == 1
+    (problem,) = receipt["problems"]
+    assert (problem["id"], problem["rule"], problem["merge"]) == (ID, "meaning", receipt["after"])
+    git("reset", "-q", "--hard", receipt["before"], cwd=repo)
+    shown = run_cli("pull", cwd=repo)
+    assert shown.returncode == 0 and f"open-memex resolve {ID}" in shown.stdout
+    assert om("pull", cwd=repo)["problems"] == [], "nothing came"
+    assert om("resolve", cwd=repo, code=3)["problems"][0]["id"] == ID
