@@ -289,13 +289,6 @@ def _reftable(stage: Stage) -> Path:
     return here
 
 
-def _two_formats(stage: Stage) -> Path:
-    here = stage.clone()
-    stage.git("config", "core.repositoryFormatVersion", "1", cwd=here)
-    stage.git("config", "extensions.compatObjectFormat", "sha256", cwd=here)
-    return here
-
-
 KINDS: dict[str, Kind] = {
     "plain": Kind(_plain),
     "linked work tree": Kind(_worktree, told="a linked work tree"),
@@ -308,7 +301,7 @@ KINDS: dict[str, Kind] = {
     "GIT_DIR and GIT_WORK_TREE": Kind(_named_by_environment),
     "inside a hook": Kind(_inside_a_hook),
     "GIT_CEILING_DIRECTORIES": Kind(_under_a_ceiling),
-    "foreign owner, trusted": Kind(_foreign_and_trusted, engine="git"),
+    "foreign owner, trusted": Kind(_foreign_and_trusted),
     "unborn": Kind(_unborn),
     "shallow": Kind(_shallow, told="a shallow clone"),
     "partial": Kind(_partial, engine="git", told="a partial clone"),
@@ -327,7 +320,6 @@ KINDS: dict[str, Kind] = {
     "shared by a group": Kind(_group, engine="git", told="shared with other accounts"),
     "sha256": Kind(_plain, engine="git", told="sha256", init=("--object-format=sha256",)),
     "reftable": Kind(_reftable, engine="git", told="refs in a reftable", new=(2, 45)),
-    "two object formats": Kind(_two_formats, engine="git", new=(2, 45)),
 }
 
 

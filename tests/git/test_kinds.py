@@ -45,7 +45,7 @@ def test_a_memory_lives_in_every_kind_of_repository(name, om, git, tmp_path, mon
     (top / "app.txt").write_text("my own change\n")
     memory = run("add", "Birch is for the shed.")["id"]
     done = run("submit", memory)
-    assert done.get("engine", kind.engine) == kind.engine and done["files"] == [f"{FOLDER}/{memory}.md"]
+    assert done["engine"] == kind.engine and done["files"] == [f"{FOLDER}/{memory}.md"]
     assert own("rev-parse", "HEAD", "HEAD~1").split() == [done["commit"], before]
     assert own("diff-tree", "-r", "--name-only", "--no-commit-id", "HEAD").split() == done["files"]
     assert own("status", "--porcelain").strip() == "M app.txt"

@@ -257,6 +257,25 @@ def test_the_tests_of_git_pass_with_the_oldest_git(tmp_path):
     assert done.returncode == 0, done.stdout[-3000:]
 
 
+def test_ids_of_two_formats_at_once(om, run_cli, git, stage, monkeypatch):
+    """git can't fetch into such a repository yet, and says so; all else works, through git."""
+    monkeypatch.setenv("PATH", f"{needed.new_git()}{os.pathsep}{os.environ['PATH']}")
+    here = stage.folder / "here"
+    git("init", "-q", "-b", "main", str(here))
+    git("config", "core.repositoryFormatVersion", "1", cwd=here)
+    git("config", "extensions.compatObjectFormat", "sha256", cwd=here)
+    git("commit", "-q", "--allow-empty", "-m", "first", cwd=here)
+    memory = om("add", "Birch is for the shed.", cwd=here)["id"]
+    assert om("submit", memory, cwd=here)["engine"] == "git"
+    assert [hit["id"] for hit in om("search", "birch", cwd=here)["hits"]] == [memory]
+    assert git("status", "--porcelain", cwd=here) == "" and git("fsck", "--strict", cwd=here) == ""
+    assert len(git("rev-parse", "--output-object-format=sha256", "HEAD", cwd=here)) == 64
+    git("remote", "add", "origin", str(stage.remote), cwd=here)
+    done = run_cli("pull", cwd=here)
+    assert done.returncode == 1 and "Traceback" not in done.stderr
+    assert git("status", "--porcelain", cwd=here) == ""
+
+
 def test_a_newer_git_that_nobody_here_has_is_a_clear_error(om, run_cli, git, stage):
     """A repository that this git can't read: every command that needs git says what git says."""
     here = stage.clone()
