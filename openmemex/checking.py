@@ -159,6 +159,8 @@ def _unreadable(memory_id: str, file: JoinedFile, case: Case, result: bytes) -> 
     except OpenMemexError:
         merged = Merged(None, (), (), ())
     text = f"git joined both sides' lines into a file that can't be read ({reason})"
+    if "conflict markers" in reason:
+        text = f"it was staged before its conflict was settled ({reason})"
     return Problem(
         *("unreadable", (memory_id,), file.path, text, take_command(memory_id, merged.conflicts), ""),
         case=case,

@@ -350,7 +350,7 @@ def _made_by_hand(case: Case, merged: Merged) -> bool:
 
 def _holds_other_words(case: Case, merged: Merged) -> bool:
     """Whether the work tree's file has lines that neither a side nor the merge has."""
-    if case.file is None or case.joined:  # what git joined is in its history
+    if case.file is None:
         return False
     versions = [one.raw for one in (case.base, case.ours, case.theirs) if one is not None]
     known = _lines([*versions, *([merged.raw] if merged.raw is not None else [])])

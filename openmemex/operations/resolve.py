@@ -117,8 +117,7 @@ def resolve(
 
         decided = [with_takes(one, labels) for one in found.decided if one.case.memory_id in chosen]
         open_groups = {one.case.group for one in decided if one.how == "conflict"}
-        unnamed = {one.case.group for one in found.decided if one.case.memory_id not in chosen}
-        settled = [one for one in decided if one.case.group not in open_groups | unnamed]
+        settled = [one for one in decided if one.case.group not in open_groups]
         still_open = [one for one in decided if one not in settled]
         problems = [one for one in found.checked.problems if one.ids[0] in chosen]
         mending = [
@@ -128,7 +127,7 @@ def resolve(
         ]
         mending = [one for one in mending if one.how != "conflict"]
         faults.reached("resolve.decided")
-        rescued = _rescue(ws, settled)
+        rescued = _rescue(ws, [*settled, *mending])
         uncommitted = found.sides.operation == "merge"
         left = _write(ws, found, settled, mending, staged=uncommitted)
         done = tuple(one for one in settled if one.case.memory_id not in left)
@@ -197,7 +196,9 @@ def _chosen(found: _Found, refs: Sequence[str]) -> set[str]:
         if not fitting:
             raise NotFound(f"No memory {part} is in conflict.", "`open-memex resolve` lists those that are.")
         chosen.update(fitting)
-    return chosen
+    # Memories that git mixed up with each other leave their conflict together.
+    groups = {one.case.group for one in found.decided if one.case.memory_id in chosen}
+    return chosen | {one.case.memory_id for one in found.decided if one.case.group in groups}
 
 
 def _check_takes(found: _Found, chosen: set[str], takes: Takes) -> None:

@@ -115,7 +115,15 @@ def _carried(c: Conflicts) -> list[str]:
     return ["commit", "-q", "-m", "carried"]
 
 
+def _am(c: Conflicts) -> list[str]:
+    c.apart({1: BASE}, {1: OURS}, {1: THEIRS})
+    patch = c.git("format-patch", "-1", "--stdout", "topic", cwd=c.repo) + "\n"
+    c.git.run("am", "-3", cwd=c.repo, stdin=patch)
+    return ["am", "--continue"]
+
+
 OPERATIONS = {
+    "am": (_am, "am"),
     "merge": (_merge, "merge"),
     "merge --squash": (_squash, None),
     "cherry-pick": (_cherry_pick, "cherry-pick"),
@@ -215,6 +223,31 @@ def test_from_a_subfolder_and_in_a_linked_work_tree(conflicts, here, git, tmp_pa
     assert read(tree / conflicts.path(1)).tags == ("a", "b", "c")
     assert preview(here(conflicts.repo)).needs_a_person is False, "the other work tree has no conflict"
     git("merge", "--continue", cwd=tree)
+
+
+def test_outside_of_a_sparse_checkout(conflicts, here, git):
+    conflicts.apart({1: BASE}, {1: OURS}, {1: EASY_THEIRS})
+    (conflicts.repo / "src").mkdir()
+    (conflicts.repo / "src" / "x").write_text("x\n")
+    conflicts.commit({}, "src")
+    git("sparse-checkout", "set", "--cone", "src", cwd=conflicts.repo)
+    assert not conflicts.file(1).exists()
+    git.run("merge", "topic", cwd=conflicts.repo)
+    assert ids(resolve(here(conflicts.repo)).done) == [ID]
+    assert conflicts.stages() == ""
+    git("merge", "--continue", cwd=conflicts.repo)
+    assert "importance: high" in git("show", f"HEAD:{conflicts.path(1)}", cwd=conflicts.repo)
+
+
+def test_a_memory_written_during_a_rebase_outlives_its_abort(conflicts, om, git):
+    conflicts.apart({1: BASE}, {1: OURS}, {1: THEIRS})
+    git("switch", "-q", "topic", cwd=conflicts.repo)
+    assert git.run("rebase", "main", cwd=conflicts.repo).returncode == 1
+    added = om("add", "The kettle is red", cwd=conflicts.repo)["id"]
+    conflicts.write({7: text_of(7, "The kettle in the repository.\n")})
+    om("resolve", "--all", cwd=conflicts.repo, code=3)
+    git("rebase", "--abort", cwd=conflicts.repo)
+    assert {hit["id"] for hit in om("search", "kettle", cwd=conflicts.repo)["hits"]} == {added, memory_id(7)}
 
 
 def test_a_repository_that_libgit2_can_not_open(tmp_path, git, here):

@@ -149,6 +149,29 @@ def test_a_merge_that_waits_to_be_committed_is_looked_at_and_mended_in_place(con
     assert git("log", "-1", "--format=%p", cwd=conflicts.repo).count(" ") == 1
 
 
+@pytest.mark.parametrize("committed", [False, True])
+def test_markers_that_were_staged_are_told_and_the_memory_is_merged_again(committed, conflicts, here, git):
+    conflicts.apart(
+        {1: text_of(1)}, {1: text_of(1, type="gotcha")}, {1: text_of(1, type="lesson", tags="[a]")}
+    )
+    assert git.run("merge", "topic", cwd=conflicts.repo).returncode == 1
+    marked = conflicts.file(1).read_text()
+    conflicts.write({1: marked + "Typed in the hurry.\n"})
+    git("add", "-A", cwd=conflicts.repo)
+    if committed:
+        git("merge", "--continue", cwd=conflicts.repo)
+    (problem,) = preview(here(conflicts.repo)).problems
+    assert problem.rule == "unreadable" and "staged before its conflict was settled" in problem.text
+    assert [one.field for one in problem.conflicts] == ["type"]
+    done = resolve(here(conflicts.repo), [ID], Takes({"type": "theirs"}))
+    assert done.mended and not done.needs_a_person
+    memory = read(conflicts.file(1))
+    assert (memory.type, memory.tags) == ("lesson", ("a",))
+    (kept,) = [notice.text for notice in done.notices if notice.kind == "rescued"]
+    assert "Typed in the hurry." in Path(kept.rpartition(" in ")[2]).read_text()
+    assert conflicts.status() == (" M " if committed else "M  ") + conflicts.path(1)
+
+
 def test_what_git_merged_as_we_would_have_is_not_told(conflicts, here):
     conflicts.apart(
         {1: text_of(1, "one\n\n\n\ntwo\n")},
