@@ -183,6 +183,8 @@ def commit_commands(root: str, path: str, message: str, cwd: str) -> tuple[str, 
         git, named = "git", os.path.relpath(os.path.join(root, path), here).replace(os.sep, "/")
     else:
         git, named = f"git -C {shlex.quote(root)}", path
+    if named.startswith(":") or any(char in named for char in "*?[\\"):
+        named = f":(top,literal){path}"  # no pattern for git to match other files with
     named = shlex.quote(named)
     return f"{git} add -- {named}", f"{git} commit -m {shlex.quote(message)} -- {named}"
 
@@ -207,7 +209,8 @@ def health(repository: Repository, folder: str) -> Health:
         )
     if merge != "openmemex" and not there:
         shown = "" if merge == "unspecified" else f" (merge={merge})"
-        return Health(True, f"memories merge as plain text here{shown}", "open-memex init --git")
+        told = f"memories merge as plain text here{shown}; `open-memex init --git` lets them merge by field"
+        return Health(True, told, "open-memex init --git")
     if not command:
         return Health(
             False,

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import signal
 import stat
 import subprocess
 import sys
 from pathlib import Path
 
+import needed
 import pytest
 
 from openmemex.cli import fast
@@ -56,16 +58,16 @@ def local(git, repo: Path) -> dict[str, str]:
     return dict(line.split("\n", 1) for line in lines)
 
 
-def put_memory(repo: Path, raw: bytes = BASE) -> Path:
-    path = repo / MEMORY
+def put_memory(repo: Path, raw: bytes = BASE, folder: str = FOLDER) -> Path:
+    path = repo / folder / f"{ID}.md"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(raw)
     return path
 
 
-def concurrent_edits_merge(git, repo: Path) -> bool:
+def concurrent_edits_merge(git, repo: Path, folder: str = FOLDER) -> bool:
     """Whether git merges two changes of adjacent fields of a new memory, with no conflict."""
-    path = put_memory(repo)
+    path = put_memory(repo, folder=folder)
     git("add", "-A", cwd=repo)
     git("commit", "-q", "-m", "A memory", cwd=repo)
     git("branch", "-q", "topic", cwd=repo)
@@ -320,6 +322,39 @@ def test_a_value_for_one_work_tree_alone_is_told(make_repo, om, git):
     assert git("config", "--worktree", "--get", drivers.DRIVER, cwd=repo) == "mine %A"
 
 
+@pytest.mark.parametrize("point", ["drivers.configured:1", "drivers.configured:3", "attributes.written"])
+def test_after_a_kill_the_same_command_finishes(make_repo, run_cli, om, git, point):
+    repo = make_repo()
+    killed = run_cli("init", "--git", cwd=repo, env={"OPEN_MEMEX_FAULT": point})
+    assert killed.returncode == -signal.SIGKILL
+    om("init", "--git", cwd=repo)
+    assert sorted(local(git, repo).keys() & set(KEYS)) == sorted(KEYS)
+    assert om("init", "--git", cwd=repo)["attributes"]["action"] == "unchanged"
+    assert merge_check(om, repo, 0)["ok"]
+    run_cli("uninstall", "--git", cwd=repo, env={"OPEN_MEMEX_FAULT": point})
+    om("uninstall", "--git", cwd=repo)
+    assert not local(git, repo).keys() & set(KEYS)
+    assert sorted(os.listdir(repo)) == [".git", "app.txt"]
+
+
+def test_people_read_what_was_done_and_what_is_left(make_repo, run_cli):
+    repo = make_repo()
+    planned = run_cli("init", "--git", "--dry-run", cwd=repo).stdout.splitlines()
+    done = run_cli("init", "--git", cwd=repo).stdout.splitlines()
+    assert planned == ["Nothing was written; this is what would be done:", *done]
+    assert done == [
+        f"{FILE}: added",
+        *(f"git config {key}: added" for key in KEYS),
+        "For everyone else it counts once it is committed:",
+        f"  git add -- {FILE}",
+        f"  git commit -m 'Merge memories field by field' -- {FILE}",
+    ]
+    assert run_cli("uninstall", "--git", cwd=repo).stdout.splitlines() == [
+        f"{FILE}: taken out",
+        *(f"git config {key}: taken out" for key in KEYS),
+    ]
+
+
 # --- places ---
 
 
@@ -374,14 +409,19 @@ def test_where_git_dir_is_set(make_repo, om, git):
     assert snapshot(other) == before
 
 
-def test_another_memory_folder(make_repo, om, run_cli, git):
+@pytest.mark.parametrize("folder", ["docs/memory of ours", 'it\'s "so"/100%P $HOME `x`', "a[b]*"])
+def test_another_memory_folder(make_repo, om, run_cli, git, folder):
     repo = make_repo()
-    run_cli("config", "set", "memoryDir", "docs/memory of ours", cwd=repo)
+    run_cli("config", "set", "memoryDir", folder, cwd=repo)
     made = om("init", "--git", cwd=repo)
-    assert made["attributes"]["path"] == "docs/memory of ours/.gitattributes"
+    assert made["attributes"]["path"] == f"{folder}/.gitattributes"
+    (repo / "ab").mkdir()
+    (repo / "ab" / "untouched").touch()
     for command in made["next"]:
         git(*shlex.split(command)[1:], cwd=repo)
-    assert git("status", "--porcelain", cwd=repo) == ""
+    assert git("status", "--porcelain", cwd=repo) == "?? ab/"
+    assert concurrent_edits_merge(git, repo, folder)
+    assert merge_check(om, repo, 0)["ok"]
 
 
 def test_a_repository_without_commits(make_repo, om):
@@ -491,6 +531,26 @@ def test_memories_are_stored_plain_whatever_the_rules_of_the_repository(make_rep
     ]
 
 
+def test_memories_are_no_pointers_where_markdown_is_in_large_file_storage(make_repo, om, git):
+    needed.program("git-lfs")
+    repo = make_repo()
+    git("lfs", "install", "--local", "--skip-smudge", cwd=repo)
+    git("lfs", "track", "*.md", cwd=repo)
+    om("init", "--git", cwd=repo)
+    put_memory(repo)
+    (repo / "large.md").write_text("large\n")
+    git("add", "-A", cwd=repo)
+    assert git("cat-file", "blob", ":large.md", cwd=repo).startswith("version https://git-lfs")
+    assert git("cat-file", "blob", f":{MEMORY}", cwd=repo).encode() + b"\n" == BASE
+
+
+def test_the_attributes_file_is_no_memory_that_waits_to_be_shared(make_repo, om):
+    repo = make_repo()
+    om("init", "--git", cwd=repo)
+    assert om("sync-status", cwd=repo)["uncommitted"] == []
+    assert om("list", "--all", cwd=repo)["total"] == 0
+
+
 def test_no_attribute_ever_joins_memories_line_by_line(make_repo, om):
     repo = make_repo()
     om("init", "--git", cwd=repo)
@@ -505,7 +565,7 @@ def test_doctor_offers_the_setup_where_there_is_none(make_repo, om):
     assert merge_check(om, repo, 0) == {
         "name": "merge driver",
         "ok": True,
-        "text": "memories merge as plain text here",
+        "text": "memories merge as plain text here; `open-memex init --git` lets them merge by field",
         "fix": "open-memex init --git",
     }
 
