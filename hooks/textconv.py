@@ -25,8 +25,9 @@ Options:
 Example:
   git config diff.openmemex.textconv "open-memex textconv"
 """
-# Backslashes that stand before an escape, or before what could be taken for one.
-_BEFORE_ESCAPE = r"\\+(?=x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8}|[^\t\x20-\x7e])"
+# A run of backslashes before an escape, or before what could be taken for one. Looked at once as a whole: a
+# file of nothing else must not take for ever.
+_BEFORE_ESCAPE = r"(?<!\\)\\++(?=x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8}|[^\t\x20-\x7e])"
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from openmemex.memory.fences import Parts, split
-from openmemex.memory.model import FIELDS, SCHEMA_VERSION
+from openmemex.memory.model import FIELDS, SCHEMA_VERSION, HistoryEntry
 from openmemex.memory.reading import Document, load, parse
 from openmemex.memory.yaml_lines import quick_scan
 from openmemex.memory.yaml_tree import Collection, Scalar
@@ -51,6 +51,7 @@ _DEFAULTS = {
     "source": "user",
     "review_state": "draft",
 }
+_IN_NAMES = " .,@+'"
 _COMMENT = re.compile(r"#[^\r\n]*")
 
 
@@ -77,16 +78,13 @@ def _facts(document: Document, parts: Parts) -> Iterator[tuple[str, str]]:
         if field.kind == "list":
             yield from ((label, item) for item in value)
         elif field.kind == "history":
-            for step in value:
-                note = f" ({step.note})" if step.note else ""
-                by = f" by {step.by}" if step.by else ""
-                yield label, f"{step.at}{by}: {step.from_state or 'none'} to {step.to_state or 'none'}{note}"
+            yield from ((label, _step(step)) for step in value)
         elif field.kind == "links":
-            yield from ((label, f"{link.rel} {link.to}") for link in value)
+            yield from ((label, f"{_part(link.rel)} {link.to}") for link in value)
         elif value is not None and value != _DEFAULTS.get(field.name):
             yield label, str(value)
     for name, value in memory.extra.items():
-        yield from _unknown(f"other field {name}", value)
+        yield from _unknown(f"other field {_part(name)}", value)
     if misread:
         written = _as_written(parts, document.raw)
         for problem in document.problems:
@@ -101,17 +99,33 @@ def _facts(document: Document, parts: Parts) -> Iterator[tuple[str, str]]:
         yield "byte order mark", "yes"
 
 
+def _step(step: HistoryEntry) -> str:
+    by = "" if step.by is None else f" by {_part(step.by, _IN_NAMES)}"
+    note = "" if step.note is None else f" ({step.note})"
+    return f"{_part(step.at, ':')}{by}: {_part(step.from_state)} to {_part(step.to_state)}{note}"
+
+
+def _part(text: str | None, more: str = "") -> str:
+    """A text inside a line, in quotes where something in it could be taken for what stands around it."""
+    if text is None:
+        return "none"
+    plain = text not in ("", "none") and all(char.isalnum() or char in "_-" or char in more for char in text)
+    return text if plain else '"' + text.replace('"', '""') + '"'
+
+
 def _unknown(label: str, value: Any) -> Iterator[tuple[str, str]]:
     """A field that this version does not know: a line for each text in it."""
     todo = [(label, value)]
     while todo:
         label, value = todo.pop()
         if isinstance(value, dict) and value:
-            todo += reversed([(f"{label}.{key}", inner) for key, inner in value.items()])
+            todo += reversed([(f"{label}.{_part(key)}", inner) for key, inner in value.items()])
         elif isinstance(value, list) and value:
-            todo += reversed([(label, inner) for inner in value])
+            todo += reversed([(f"{label}[{number}]", inner) for number, inner in enumerate(value, 1)])
+        elif isinstance(value, str):
+            yield label, value if value[:1] not in ("(", '"', "") else _part(value)
         else:
-            yield label, value if isinstance(value, str) else "(none)"
+            yield label, "(nothing)" if value is None else "(empty list)" if value == [] else "(no fields)"
 
 
 def _as_written(parts: Parts, raw: bytes) -> dict[str, str]:
