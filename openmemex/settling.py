@@ -131,7 +131,7 @@ def cases(ws: Workspace, unmerged: Sequence[Unmerged]) -> list[Case]:
     made: list[Case] = []
     for memory_id, versions in sorted(found.items()):
         made += _put_together(memory_id, versions, members[memory_id], folders)
-    made = _with_moved(ws, made, folders)
+    made = _with_moved(ws, _with_originals(ws, made, unmerged), folders)
     root = ws.git.site.root
     return [_with_file(root, case) for case in _grouped([*made, *odd])]
 
@@ -195,6 +195,31 @@ def _place(
     if len(moved) == 1:
         return f"{moved[0]}/{name}"
     return f"{folders[0] if folders[0] in there else there[0]}/{name}"
+
+
+def _with_originals(ws: Workspace, made: list[Case], unmerged: Sequence[Unmerged]) -> list[Case]:
+    """Cases that both sides moved to different folders, with what each side really says."""
+    moved = {
+        case.memory_id: (case.ours, case.theirs)
+        for case in made
+        if case.ours and case.theirs and case.ours.path != case.theirs.path
+    }
+    if not moved:
+        return made
+    ours, theirs = ([pair[side].path for pair in moved.values()] for side in (0, 1))
+    oids = ws.git.original_blobs(unmerged, ours, theirs)
+    raws = ws.git.contents(oids.values())
+
+    def original(version: Version) -> Version:
+        oid = oids.get(version.path)
+        return version if oid is None else Version(version.path, oid, raws[oid])
+
+    return [
+        replace(case, ours=original(moved[case.memory_id][0]), theirs=original(moved[case.memory_id][1]))
+        if case.memory_id in moved
+        else case
+        for case in made
+    ]
 
 
 def _with_moved(ws: Workspace, made: list[Case], folders: Sequence[str]) -> list[Case]:
@@ -280,8 +305,16 @@ def decide(
         )
     if merged.conflicts:
         return Decided(case, "conflict", merged, merged.conflicts)
-    if whole is not None and merged.raw is not None:
-        _check_readable(case, whole, merged.raw)
+    if merged.raw is not None:
+        unreadable = _unreadable(case, merged.raw)
+        if unreadable and whole is not None:
+            raise UsageError(
+                f"{whole} of {case.memory_id} can't be read as a memory ({unreadable}).",
+                f"Take the other side, or mend {case.path} by hand, then run resolve again.",
+            )
+        if unreadable:
+            clash = Conflict("file", *(f"unreadable: {unreadable}",) * 3, "no side can be read")
+            return Decided(case, "conflict", None, (clash,))
     how = "deleted" if merged.raw is None else "merged"
     return Decided(case, how, merged, (), _holds_other_words(case, merged))
 
@@ -318,15 +351,13 @@ def settlements(decided: Decided, root: str, *, staged: bool = True) -> list[Set
     return steps
 
 
-def _check_readable(case: Case, whole: str, raw: bytes) -> None:
+def _unreadable(case: Case, raw: bytes) -> str:
+    """Why `raw` can't be read as this memory; "" when it can."""
     try:
         frontmatter.parse(raw, stem=case.memory_id, default_scope="project")
     except Unreadable as error:
-        line = f", line {error.line}" if error.line else ""
-        raise UsageError(
-            f"{whole} of {case.memory_id} can't be read as a memory ({error.reason}{line}).",
-            f"Take the other side, or mend {case.path} by hand and run: open-memex resolve {case.memory_id}",
-        ) from None
+        return f"{error.reason}, line {error.line}" if error.line else error.reason
+    return ""
 
 
 def _made_by_hand(case: Case, merged: Merged) -> bool:
@@ -341,11 +372,7 @@ def _made_by_hand(case: Case, merged: Merged) -> bool:
         return False
     if merged.raw is not None and text == plain(merged.raw):
         return False
-    try:
-        frontmatter.parse(case.file, stem=case.memory_id, default_scope="project")
-    except Unreadable:
-        return False
-    return True
+    return not _unreadable(case, case.file)
 
 
 def _holds_other_words(case: Case, merged: Merged) -> bool:

@@ -137,6 +137,39 @@ def sides(repository: Repository, conflicts: Sequence[Unmerged] = ()) -> Sides:
     return Sides(operation, "what both come from", here, squashed or "the other side")
 
 
+def original_blobs(
+    repository: Repository, conflicts: Sequence[Unmerged], ours: Sequence[str], theirs: Sequence[str]
+) -> dict[str, str]:
+    """The blob ids that paths have in the two commits that are being joined; a path without one is left out.
+
+    Where both sides renamed a file, git merges its text first and puts the result, markers and all, into
+    both stages: what the sides really say stands in their commits alone.
+    """
+    git, git_dir = repository.git, repository.site.git_dir
+    other = _other_commit(git, git_dir, repository.pending_operation(), conflicts)
+    asked = [("HEAD", path) for path in ours] + [(other, path) for path in theirs if other]
+    done = git.run(
+        *("cat-file", "--batch-check=%(objectname) %(objecttype)"),
+        stdin="".join(f"{rev}:{path}\n" for rev, path in asked).encode("utf-8", "surrogateescape"),
+    )
+    answers = zip(asked, done.text.splitlines(), strict=True)
+    return {path: line.split(" ")[0] for (_, path), line in answers if line.endswith(" blob")}
+
+
+def _other_commit(git: Git, git_dir: str, operation: str | None, conflicts: Sequence[Unmerged]) -> str:
+    """The commit that theirs comes from; "" when nobody can know."""
+    heads = {"merge": "MERGE_HEAD", "rebase": "REBASE_HEAD", "cherry-pick": "CHERRY_PICK_HEAD"}
+    if operation in heads:
+        return heads[operation]
+    if operation == "revert":
+        return "REVERT_HEAD^"
+    stash = _stash_of(git, conflicts)
+    if stash:
+        return stash
+    lines = (re.match(r"commit ([0-9a-f]{40,64})\b", line) for line in _lines(git_dir, "SQUASH_MSG"))
+    return next((found[1] for found in lines if found), "")
+
+
 def _here(repository: Repository) -> str:
     ref, commit = light.head(repository.site)
     if ref is not None:

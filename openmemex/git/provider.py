@@ -104,6 +104,13 @@ class GitProvider:
         """The bytes of blobs by id, as `blobs`, for a process that needs no libgit2 otherwise."""
         return conflicts.contents(self._repository.git, oids)
 
+    def original_blobs(
+        self, unmerged: Sequence[Unmerged], ours: Sequence[str], theirs: Sequence[str]
+    ) -> dict[str, str]:
+        """The blobs of paths in the two commits that are being joined; see conflicts.original_blobs."""
+        repository = Repository(self.site, self._environ)
+        return conflicts.original_blobs(repository, unmerged, ours, theirs)
+
     def staged(self, paths: Sequence[str]) -> dict[str, str]:
         """The blob id of each of `paths` that the staging area has, and not in conflict."""
         entries = staging.staged(self._repository.git, paths)

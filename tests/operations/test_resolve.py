@@ -458,6 +458,52 @@ def test_both_renamed_the_memory_folder(make_repo, git, here):
     assert c.status() == ""
 
 
+@pytest.mark.parametrize("operation", ["merge", "rebase", "cherry-pick"])
+def test_both_renamed_the_memory_folder_and_changed_a_memory(operation, make_repo, git, here):
+    """git puts its own merge of lines, with markers, into the stages of both sides."""
+    c = Conflicts(make_repo(), git, ".ai/memory")
+    c.commit({1: BASE, 2: text_of(2)}, "base")
+
+    def rename(folder: str, texts: dict[int, str]) -> None:
+        git("mv", ".ai/memory", folder, cwd=c.repo)
+        for number, text in texts.items():
+            c.file(number, folder).write_text(text)
+        git("commit", "-q", "-a", "-m", "renamed and changed", cwd=c.repo)
+
+    git("switch", "-q", "-c", "topic", cwd=c.repo)
+    rename(".open-memex", {1: THEIRS, 2: text_of(2, importance="high", tags="[x]")})
+    git("switch", "-q", "main", cwd=c.repo)
+    rename(".ai/open-memex", {1: OURS, 2: text_of(2, type="todo", tags="[y]")})
+    if operation == "rebase":
+        git("switch", "-q", "topic", cwd=c.repo)
+    assert git.run(operation, "main" if operation == "rebase" else "topic", cwd=c.repo).returncode == 1
+    (one,) = preview(here(c.repo)).open
+    assert [(x.field, x.ours, x.theirs) for x in one.conflicts] == [("type", "gotcha", "lesson")]
+    done = resolve(here(c.repo), [], Takes({"type": "ours"}))
+    assert ids(done.done) == [ID, memory_id(2)] and not done.needs_a_person
+    assert len(list(c.repo.rglob("01J*.md"))) == 2
+    memory = read(c.file(1, ".ai/open-memex"))
+    assert (memory.type, memory.tags) == ("gotcha", ("a", "b", "c"))
+    memory = read(c.file(2, ".ai/open-memex"))
+    assert (memory.type, memory.importance, set(memory.tags)) == ("todo", "high", {"x", "y"})
+    git(operation, "--continue", cwd=c.repo)
+    assert c.status() == ""
+
+
+def test_where_nobody_knows_what_a_side_said_nothing_with_markers_is_staged(make_repo, git, here):
+    """An edit carried along to a branch with a renamed folder, with only a merge of lines in the stages."""
+    c = Conflicts(make_repo(), git, ".ai/memory")
+    c.apart({1: BASE}, {1: OURS}, {1: THEIRS})
+    git.run("merge", "topic", cwd=c.repo)
+    marked = c.file(1).read_text()
+    oid = git("hash-object", "-w", "--stdin", cwd=c.repo, stdin=marked)
+    entries = "".join(f"100644 {oid} {stage}\t{c.path(1)}\n" for stage in (2, 3))
+    git("update-index", "--index-info", cwd=c.repo, stdin=f"0 {'0' * 40}\t{c.path(1)}\n{entries}")
+    (one,) = resolve(here(c.repo)).open
+    assert one.conflicts[0].field == "file" and "unreadable" in one.conflicts[0].ours
+    assert c.stages().count("\n") == 1, "left as it was"
+
+
 @pytest.mark.parametrize("renames", ["true", "false"])
 @pytest.mark.parametrize("renamer", ["ours", "theirs"])
 def test_one_side_renamed_the_memory_folder_and_the_other_changed_a_memory(
