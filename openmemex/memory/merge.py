@@ -23,7 +23,7 @@ from openmemex.memory.merge_rules import (
     notices,
     order,
 )
-from openmemex.memory.merge_sides import Side, Three, Version, in_one_form, read
+from openmemex.memory.merge_sides import Side, Three, Version, in_one_form, read, with_base
 from openmemex.memory.model import HistoryEntry
 from openmemex.memory.rewriting import rewrite
 
@@ -101,15 +101,16 @@ def _by_field(
     if clashes:
         conflicts = sorted((clash.conflict for clash in clashes), key=lambda conflict: order(conflict.field))
         return Merged(None, tuple(conflicts), decisions)
-    told = tuple(notices(choices, three))
+    told = tuple(notices(choices))
+    if three.blind:
+        told += ("what both sides began from can't be read: nobody knows what one of them removed",)
     if take:
         _record(choices, sorted(take, key=order), take, by, at, labels)
     try:
         return Merged(apply(three, choices), (), decisions, told)
     except Refused as error:
-        return Merged(
-            None, (Conflict("file", _word(three.base), "changed", "changed", error.message),), decisions
-        )
+        there = None if three.base is None else "there"
+        return Merged(None, (Conflict("file", there, "changed", "changed", error.message),), decisions)
 
 
 def _trivial(base: bytes | None, ours: bytes | None, theirs: bytes | None) -> Merged | None:
@@ -125,43 +126,29 @@ def _trivial(base: bytes | None, ours: bytes | None, theirs: bytes | None) -> Me
 
 def _read(base: bytes | None, ours: bytes | None, theirs: bytes | None, stem: str | None) -> Three | Conflict:
     """The versions, read; or the conflict of the whole file."""
-    versions: list[Version | None] = []
-    words: list[str | None] = []
+    sides: list[Version | None] = [None, None]
+    words = ["deleted" if raw is None else "changed" if base else "added" for raw in (ours, theirs)]
     faults = []
-    for name, raw in (("base", base), ("ours", ours), ("theirs", theirs)):
-        version = None
-        word: str | None = "changed" if base is not None else "added"
-        if name == "base":
-            word = "there" if base is not None else None
-        if raw is None:
-            word = None if name == "base" else "deleted"
-        else:
-            try:
-                version = read(raw, stem)
-            except Unreadable as error:
-                place = f", line {error.line}" if error.line else ""
-                word = f"unreadable: {error.reason}{place}"
-                faults.append(name)
-        versions.append(version)
-        words.append(word)
+    for number, (name, raw) in enumerate((("ours", ours), ("theirs", theirs))):
+        try:
+            if raw is not None:
+                sides[number] = read(raw, stem)
+        except Unreadable as error:
+            place = f", line {error.line}" if error.line else ""
+            words[number] = f"unreadable: {error.reason}{place}"
+            faults.append(name)
+    there = None if base is None else "there"
     if faults:
-        return _file_conflict(words, f"{' and '.join(faults)} can't be read")
-    of_base, of_ours, of_theirs = versions
+        return Conflict("file", there, words[0], words[1], f"{' and '.join(faults)} can't be read")
+    of_ours, of_theirs = sides
     if of_ours is None or of_theirs is None:
-        return _file_conflict(words, "one side deleted it, the other changed it")
-    if of_ours.memory.id != of_theirs.memory.id:
-        ids = [of_base.memory.id if of_base else None, of_ours.memory.id, of_theirs.memory.id]
-        return _file_conflict(ids, "the ids differ: these are two memories in one file's place")
-    return Three(of_base, of_ours, of_theirs)
-
-
-def _file_conflict(words: list[str | None], why: str) -> Conflict:
-    base, ours, theirs = words
-    return Conflict("file", base, ours, theirs, why)
-
-
-def _word(base: Version | None) -> str | None:
-    return "there" if base is not None else None
+        return Conflict("file", there, words[0], words[1], "one side deleted it, the other changed it")
+    three = with_base(base, of_ours, of_theirs, stem)
+    ids = [None if version is None else version.memory.id for version in three.versions]
+    if ids[1] != ids[2]:
+        why = "the ids differ: these are two memories in one file's place"
+        return Conflict("file", ids[0], ids[1], ids[2], why)
+    return three
 
 
 def _check_taken(take: Mapping[str, Side], conflicts: tuple[Conflict, ...] | list[Conflict]) -> None:

@@ -25,7 +25,7 @@ def apply(three: Three, choices: Mapping[str, Choice]) -> bytes:
     ours = three.ours
     body = choices["body"].value
     reason = "its front matter is not one field a line"
-    if all(version is None or version.lines is not None for version in three):
+    if all(version is None or version.lines is not None for version in three.versions):
         parts = ours.front.parts
         closing = parts.text[parts.end : parts.body_start]
         if body and not closing.endswith(("\n", "\r")):
@@ -97,7 +97,7 @@ def _names(ours: Version, theirs: Version) -> list[str]:
 
 def _own_lines(name: str, choice: Choice, three: Three) -> tuple[str, list[str]]:
     """The field's lines, and the comments that one side added to lines which were not taken."""
-    base, ours, theirs = ("" if version is None else version.own_lines(name) for version in three)
+    base, ours, theirs = ("" if version is None else version.own_lines(name) for version in three.versions)
     if choice.side is not None:
         chosen = three.side(choice.side)
         own = chosen.own_lines(name) if chosen else ""
@@ -123,7 +123,7 @@ def _own_lines(name: str, choice: Choice, three: Three) -> tuple[str, list[str]]
 
 def _above(name: str, three: Three) -> str:
     """The comments and blank lines above a field; what both sides changed has the lines of both."""
-    return _text(*("" if version is None else _lines(version, name).above for version in three))
+    return _text(*("" if version is None else _lines(version, name).above for version in three.versions))
 
 
 def _lines(version: Version, name: str) -> Lines:

@@ -14,7 +14,7 @@ from openmemex.errors import OpenMemexError
 from openmemex.memory.fences import BOM, Unreadable, fence_after, split
 from openmemex.memory.merge_lines import apply
 from openmemex.memory.merge_rules import Clash, decide
-from openmemex.memory.merge_sides import Three, Version, in_one_form, read
+from openmemex.memory.merge_sides import Three, Version, in_one_form, read, with_base
 
 
 class Labels(NamedTuple):
@@ -82,20 +82,21 @@ def _by_field(
     if ours is None or theirs is None:
         return None
     formed = in_one_form(base, ours, theirs)
-    of_base = None if formed[0] is None else read(formed[0], stem)
-    three = Three(of_base, read(formed[1], stem), read(formed[2], stem))
+    three = with_base(formed[0], read(formed[1], stem), read(formed[2], stem), stem)
     choices, clashes = decide(three, {})
     if not clashes or three.ours.memory.id != three.theirs.memory.id:
         return None
     merged = read(apply(three, choices), stem)
-    if merged.lines is None or any(version is not None and version.lines is None for version in three):
+    if merged.lines is None or any(
+        version is not None and version.lines is None for version in three.versions
+    ):
         return None
     parts = merged.front.parts
     eol = parts.eol.encode()
     front = _front(merged, three, clashes, marks, eol)
     body = parts.body.encode()
     if any(clash.conflict.field == "body" for clash in clashes):
-        bodies = [version.memory.body.encode() if version else b"" for version in three]
+        bodies = [version.memory.body.encode() if version else b"" for version in three.versions]
         body = _middle(bodies[0] if three.base else None, bodies[1], bodies[2], marks, eol)
     closing = parts.text[parts.end : parts.body_start].encode()
     if not closing.endswith(b"\n"):
@@ -110,7 +111,7 @@ def _front(merged: Version, three: Three, clashes: Sequence[Clash], marks: _Mark
     for clash in clashes:
         for name in clash.covers:
             base, ours, theirs = (
-                b"" if version is None else version.own_lines(name).encode() for version in three
+                b"" if version is None else version.own_lines(name).encode() for version in three.versions
             )
             if ours != theirs:
                 blocks[name] = marks.block(base, ours, theirs, eol)

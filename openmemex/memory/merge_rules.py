@@ -95,7 +95,7 @@ def decide(three: Three, take: Mapping[str, Side]) -> tuple[dict[str, Choice], l
     return choices, clashes
 
 
-def notices(choices: Mapping[str, Choice], three: Three) -> list[str]:
+def notices(choices: Mapping[str, Choice]) -> list[str]:
     """What is worth telling about a merge without conflict."""
     told = []
     for name, most in (("tags", MAX_TAGS), ("aliases", MAX_ALIASES)):
@@ -154,6 +154,8 @@ def as_set(names: tuple[str, ...], three: Three) -> Outcome:
             out.append(_scalar(name, three))
         elif ours == theirs:
             out.append(_same_choice(name, three))
+        elif three.blind:
+            out.append(_clash(name, three))
         elif base == ours:
             out.append(Choice(name, theirs, "theirs", "theirs"))
         elif base == theirs:
@@ -341,7 +343,7 @@ def _scalar(name: str, three: Three) -> Choice | Clash:
     if same(name, ours, theirs):
         return _same_choice(name, three)
     base = _value(three.base, name)
-    if three.base is not None or not _has_to_be_there(name):
+    if three.base is not None or not (three.blind or _has_to_be_there(name)):
         if same(name, base, ours):
             return Choice(name, theirs, "theirs", "theirs")
         if same(name, base, theirs):
@@ -368,7 +370,7 @@ def _same_choice(name: str, three: Three) -> Choice:
 
 
 def _clash(name: str, three: Three, why: str = "", covers: tuple[str, ...] = ()) -> Clash:
-    base, ours, theirs = (shown(_value(side, name)) for side in three)
+    base, ours, theirs = (shown(_value(side, name)) for side in three.versions)
     return Clash(Conflict(name, base, ours, theirs, why), covers or (name,))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, NamedTuple
 
+from openmemex.memory.fences import Unreadable
 from openmemex.memory.model import FIELD_BY_NAME, HistoryEntry, Link, Memory
 from openmemex.memory.reading import Document, Front, load, read_front
 from openmemex.memory.rewriting import line_start, lines_end, next_line
@@ -84,11 +85,19 @@ ABSENT = Absent()
 
 
 class Three(NamedTuple):
-    """The versions of one file: `base` is None where both sides added it."""
+    """The versions of one file: `base` is None where both sides added it, or where it can't be read (`blind`:
+    then nobody knows what a side removed).
+    """
 
     base: Version | None
     ours: Version
     theirs: Version
+    blind: bool = False
+
+    @property
+    def versions(self) -> tuple[Version | None, Version, Version]:
+        """Base, ours, theirs."""
+        return self.base, self.ours, self.theirs
 
     def side(self, side: Side) -> Version | None:
         """The version of that side."""
@@ -105,6 +114,18 @@ def field_name(key: str) -> str:
 def read(raw: bytes, stem: str | None) -> Version:
     """Read one version. Raises Unreadable."""
     return Version(raw, stem)
+
+
+def with_base(base: bytes | None, ours: Version, theirs: Version, stem: str | None) -> Three:
+    """Both sides with what they began from; a base that can't be read is none (git's own merge of two bases
+    may have left markers in it).
+    """
+    if base is None:
+        return Three(None, ours, theirs)
+    try:
+        return Three(read(base, stem), ours, theirs)
+    except Unreadable:
+        return Three(None, ours, theirs, blind=True)
 
 
 def in_one_form(base: bytes | None, ours: bytes, theirs: bytes) -> tuple[bytes | None, bytes, bytes]:
