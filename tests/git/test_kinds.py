@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import sys
 
 import pytest
 from kinds import FOLDER, KINDS, NEW, OLD, Stage, git_for, memory_text
@@ -92,3 +94,32 @@ def test_a_file_whose_name_is_no_text_is_named_and_stops_nothing(om, make_repo):
     assert "caf\\xe9.md" in told
     os.unlink(odd)
     assert all(check["ok"] for check in om("doctor", cwd=repo)["checks"])
+
+
+@pytest.mark.parametrize("name", ["plain", "linked work tree", "submodule"])
+def test_the_commands_inside_a_real_hook_see_the_repository_of_the_hook(name, om, git, tmp_path):
+    """git sets GIT_DIR, GIT_INDEX_FILE and more for a hook, and its children inherit them."""
+    stage = Stage(git, tmp_path.resolve())
+    here = KINDS[name].make(stage)
+    other = stage.clone(name="another")
+    hook = here / ".githooks" / "pre-commit"
+    hook.parent.mkdir()
+    memex = f"{sys.executable} -m openmemex"
+    hook.write_text(
+        f"#!/bin/sh\nenv >{tmp_path}/environ\n"
+        f"{memex} add --json 'Saved by a hook.' >{tmp_path}/added || exit 1\n"
+        f"{memex} sync-status --json >{tmp_path}/status || exit 1\n"
+        f"cd {other} && {memex} where --json >{tmp_path}/where || exit 1\n"
+    )
+    hook.chmod(0o755)
+    git("config", "core.hooksPath", ".githooks", cwd=here)
+    (here / "app.txt").write_text("mine\n")
+    git("commit", "-q", "-m", "mine", "app.txt", cwd=here)
+    assert "GIT_INDEX_FILE=" in (tmp_path / "environ").read_text()
+    saved = json.loads((tmp_path / "added").read_text())["id"]
+    status = json.loads((tmp_path / "status").read_text())
+    assert [row["id"] for row in status["outbox"]] == [saved] and status["git"] is None
+    assert str(other) in (tmp_path / "where").read_text()
+    assert git("show", "--name-only", "--format=", "HEAD", cwd=here) == "app.txt"
+    assert git("status", "--porcelain", cwd=here) == "?? .githooks/"
+    assert [row["id"] for row in om("sync-status", cwd=here)["outbox"]] == [saved]
