@@ -53,9 +53,17 @@ class Plan:
         self._target = target
         self._revisions = (target, onto) if target else ()
         self._folder = home.shown(home.folder)
-        self._changed = {entry.path: entry.state for entry in ws.git.folder_status(self._folder)}
+        self._status: dict[str, str] | None = None
         self._by = writer(ws)
         self._at = now_text()
+
+    @property
+    def _changed(self) -> dict[str, str]:
+        """What git says of the memory folder: asked once, and not at all for most submits."""
+        if self._status is None:
+            entries = self._ws.git.folder_status(self._folder)
+            self._status = {entry.path: entry.state for entry in entries}
+        return self._status
 
     def steps(self, refs: list[str]) -> list[Step]:
         """One step for each memory that `refs` name, and for the one that it replaces in the repository.

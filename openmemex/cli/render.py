@@ -458,6 +458,8 @@ def submitted_json(done: Submitted) -> dict[str, Any]:
         "pr": done.pr,
         "next": list(done.next),
         "already": done.already,
+        "engine": done.engine or None,
+        "words": list(done.words),
         "dry_run": done.dry_run,
         "notices": [notice._asdict() for notice in done.notices],
     }
@@ -478,6 +480,8 @@ def submitted_lines(done: Submitted) -> Iterator[str]:
         yield "Nothing was left to commit."
     for number, path in enumerate(done.files, 1):
         yield f"  {number}. " + one_line(path)
+    if done.pushed:
+        yield one_line(f"Pushed {done.branch}.")
     if done.next:
         yield "Next:"
     for step in done.next:

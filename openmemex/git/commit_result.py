@@ -9,7 +9,6 @@ from openmemex.errors import NotFound
 from openmemex.git import staging
 from openmemex.git.conditions import Checked
 from openmemex.git.objects import Change, file_entry
-from openmemex.git.targets import Target
 
 THROUGH_GIT = "git commit"
 
@@ -35,21 +34,24 @@ class CommitResult(NamedTuple):
 
 
 def result_of(
-    checked: Checked, target: Target, blobs: Mapping[str, Change], *, commit: str, already: bool
+    checked: Checked, blobs: Mapping[str, Change], *, commit: str, seen: str | None = None
 ) -> CommitResult:
-    """The result for `commit`, which is read back: what it holds is told beside what it should hold."""
-    objects = checked.repository.objects
+    """The result for `commit`, which is read back: what it holds is told beside what it should hold.
+
+    `seen`: the branch's commit that has everything already, where `commit` is the last of its own.
+    """
+    objects, target = checked.repository.objects, checked.target
     held = {}
     for path in blobs:
-        entry = file_entry(objects, commit, path)
+        entry = file_entry(objects, seen or commit, path)
         held[path] = None if entry is None else entry.oid
     return CommitResult(
         commit=commit,
         branch=target.branch,
         files=tuple(blobs),
         engine=objects.engine,
-        new_branch=target.tip is None and not target.here and not already,
-        already=already,
+        new_branch=target.tip is None and not target.here and seen is None,
+        already=seen is not None,
         blobs={path: change.oid for path, change in blobs.items()},
         held=held,
     )
@@ -75,7 +77,7 @@ def already(checked: Checked, blobs: Mapping[str, Change], base: str | None) -> 
     done = repository.git.run(
         *("--literal-pathspecs", "log", "-1", "--format=%H", "--no-show-signature", base, "--"), *blobs
     )
-    return result_of(checked, target, blobs, commit=done.text.strip() or base, already=True)
+    return result_of(checked, blobs, commit=done.text.strip() or base, seen=base)
 
 
 def still_there(blobs: Mapping[str, Change]) -> list[str]:

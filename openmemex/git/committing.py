@@ -116,7 +116,7 @@ def _commit_objects(
             faults.reached("submit.staged")
             if _move(repository, target, made, tip, message=message, deadline=deadline):
                 faults.reached("submit.ref-moved")
-                result = result_of(checked, target, blobs, commit=made, already=False)
+                result = result_of(checked, blobs, commit=made)
                 return result._replace(engine=writer.engine)
             time.sleep(0.01 * attempt)
             tip = base = light.read_ref(repository.site, target.ref)

@@ -115,7 +115,7 @@ def _result(checked: Checked, blobs: Mapping[str, Change], commit: str, done: Do
     listed = checked.repository.git.run(
         *("show", "--format=", "--name-only", "-z", "--no-renames", "--no-show-signature", commit)
     ).fields
-    result = result_of(checked, checked.target, blobs, commit=commit, already=False)
+    result = result_of(checked, blobs, commit=commit)
     files = tuple(dict.fromkeys((*blobs, *listed)))
     return result._replace(engine=THROUGH_GIT, files=files, words=said(done))
 

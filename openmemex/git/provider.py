@@ -18,7 +18,7 @@ from openmemex.git import (
     staging,
     transport,
 )
-from openmemex.git.committing import CommitResult
+from openmemex.git.committing import Checked, CommitResult
 from openmemex.git.conflicts import Settled, Settlement, Sides, Unmerged
 from openmemex.git.history import Revision, Version
 from openmemex.git.identity import RepositoryIdentity
@@ -51,6 +51,7 @@ class GitProvider:
         self.site = site
         self._environ = environ
         self._opened: Repository | None = None
+        self._known: tuple[str, Repository] | None = None
 
     @classmethod
     def at(cls, site: Site, environ: Mapping[str, str] = os.environ) -> GitProvider:
@@ -69,6 +70,14 @@ class GitProvider:
         if self._opened is None:
             self._opened = Repository(self.site, self._environ)
         return self._opened
+
+    @property
+    def _current(self) -> Repository:
+        """A handle that knows git's configuration as it is now: kept while no file of it has changed."""
+        stamp = f"{light.head(self.site)[0]}|{light.identity_stamp(self.site, self._environ)}"
+        if self._known is None or self._known[0] != stamp:
+            self._known = (stamp, Repository(self.site, self._environ))
+        return self._known[1]
 
     def identity(self) -> RepositoryIdentity:
         """What the repository is known by: name, normal origin, root commit, folder, scope keys."""
@@ -132,9 +141,14 @@ class GitProvider:
         """What differs from HEAD below `folder` (from the top), and nothing of the rest; writes nothing."""
         return staging.folder_status(self._repository.git, folder)
 
-    def check_commit(self, paths: Sequence[str], branch: str | None = None, onto: str | None = None) -> None:
-        """Raise what `commit` would raise, and change nothing. The files need not exist yet."""
-        committing.check_commit(Repository(self.site, self._environ), paths, branch, onto)
+    def check_commit(
+        self, paths: Sequence[str], branch: str | None = None, onto: str | None = None
+    ) -> Checked:
+        """Raise what `commit` would raise, and change nothing. The files need not exist yet.
+
+        What it gives can be handed to `commit`, which then asks only what may have changed since.
+        """
+        return committing.check_commit(self._current, paths, branch, onto)
 
     def commit(
         self,
@@ -144,11 +158,17 @@ class GitProvider:
         branch: str | None = None,
         onto: str | None = None,
         dry_run: bool = False,
+        checked: Checked | None = None,
     ) -> CommitResult:
         """Commit exactly these files (path from the top: bytes, None deletes); see committing.commit."""
-        repository = Repository(self.site, self._environ)
         return committing.commit(
-            repository, files, message=message, branch=branch, onto=onto, dry_run=dry_run
+            self._current,
+            files,
+            message=message,
+            branch=branch,
+            onto=onto,
+            dry_run=dry_run,
+            checked=checked,
         )
 
     def resolve(self, rev: str) -> str:
@@ -194,7 +214,7 @@ class GitProvider:
 
     def default_branch(self, said: str | None = None) -> str | None:
         """The default branch of where pull requests go to; `said`: what the remote said at a pull."""
-        return history.default_branch(Repository(self.site, self._environ), said)
+        return history.default_branch(self._current, said)
 
     def pull(self, folder: str = "", *, progress: Progress | None = None) -> PullResult:
         """Fetch and fast-forward the current branch, or refuse and change nothing; see transport.pull."""
@@ -207,11 +227,11 @@ class GitProvider:
 
     def push_command(self, branch: str) -> list[str]:
         """The shell command that pushes `branch` to where this repository pushes; [] without a remote."""
-        return transport.push_command(Repository(self.site, self._environ), branch)
+        return transport.push_command(self._current, branch)
 
     def pull_request_command(self, branch: str, base: str) -> list[str]:
         """The shell command that opens a pull request from `branch` to `base`; [] where `gh` can't."""
-        return transport.pull_request_command(Repository(self.site, self._environ), branch, base)
+        return transport.pull_request_command(self._current, branch, base)
 
     def plan_drivers(self, folder: str, *, force: bool = False) -> drivers.Plan:
         """What sets up merging and showing of the memories in `folder` (from the top); nothing is written."""

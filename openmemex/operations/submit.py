@@ -1,8 +1,9 @@
 """Submit: bring drafts and changed memories into the repository, in one commit of exactly their files.
 
 Read from top to bottom: what is meant, what each file becomes, what could be in the way, then file, objects,
-staging area, ref, and last the outbox. Killed anywhere and run again, it finishes: a copy in the repository
-that says the same as the draft (apart from its review) is the draft's own, from the run before.
+staging area, ref, the outbox, and last the push, where one was asked for. Killed anywhere and run again, it
+finishes: a copy in the repository that says the same as the draft (apart from its review) is the draft's own,
+from the run before.
 """
 
 from __future__ import annotations
@@ -10,9 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from openmemex import faults
-from openmemex.errors import OpenMemexError, Refused, UsageError
+from openmemex.errors import OpenMemexError, PartlyDone, Refused, UsageError
 from openmemex.git import light
-from openmemex.git.committing import CommitResult
+from openmemex.git.commit_result import CommitResult
 from openmemex.memory import frontmatter
 from openmemex.results import Notice
 from openmemex.sharing import Plan, Step
@@ -25,7 +26,8 @@ from openmemex.writing import lock_key, writing
 @dataclass(frozen=True)
 class Submitted:
     """What was committed. `commit` is None for a dry run; `already`: an earlier commit holds it all as it is;
-    `next` holds commands that work as they stand.
+    `engine`: who made it (libgit2, git, or "git commit" where hooks run); `next` holds commands that work as
+    they stand; `words`: what hooks and the server said.
     """
 
     commit: str | None
@@ -38,6 +40,7 @@ class Submitted:
     already: bool = False
     pushed: bool = False
     pr: str | None = None
+    words: tuple[str, ...] = ()
 
 
 def submit(
@@ -48,15 +51,18 @@ def submit(
     onto: str | None = None,
     base: str | None = None,
     message: str | None = None,
+    push: bool = False,
     dry_run: bool = False,
 ) -> Submitted:
     """Commit the memories that `refs` name: outbox drafts, and repository memories with an uncommitted
     change.
 
     On the current branch, or on `branch`, which is made from `onto` (default HEAD) without switching to it.
-    All or nothing; the user's other changes, staged or not, stay exactly as they are. Never pushes.
+    All or nothing; the user's other changes, staged or not, stay exactly as they are. `push`: that branch is
+    pushed afterwards; without it nothing ever is.
 
-    Raises as `select`; Refused with the precondition that failed; DecisionNeeded where one id has two texts.
+    Raises as `select`; Refused with the precondition that failed; DecisionNeeded where one id has two texts;
+    PartlyDone when it was committed and the push was refused.
     """
     if not refs:
         raise UsageError("no memory was named", "open-memex sync-status shows what waits to be shared")
@@ -76,8 +82,10 @@ def submit(
         steps = plan.steps(refs)
         _refuse_secrets(steps)
         paths = [step.path for step in steps]
-        git.check_commit(paths, branch=branch, onto=onto)
+        checked = git.check_commit(paths, branch=branch, onto=onto)
         next_steps = _next(ws, branch, base)
+        if push and not git.push_command(branch or git.head().branch or ""):
+            raise Refused("this repository has no remote to push to", "add one: git remote add origin URL")
         if dry_run:
             return Submitted(
                 commit=None,
@@ -95,7 +103,11 @@ def submit(
             _write_files(home, steps)
         try:
             result = git.commit(
-                {step.path: step.raw for step in steps}, message=text, branch=branch, onto=onto
+                {step.path: step.raw for step in steps},
+                message=text,
+                branch=branch,
+                onto=onto,
+                checked=checked,
             )
         except BaseException:
             # git refused after all: the files are as they were before. Unless it had committed them already.
@@ -106,21 +118,28 @@ def submit(
         if made is not None:
             state.add_branch(ws.data_root, git.site.common_dir, target, made)
             faults.reached("submit.branch-noted")
-        _verify(ws, home, result, steps)
-        notices = _empty_outbox(steps)
+        notices = _verify(ws, result, steps)
+        notices += _empty_outbox(steps)
         faults.reached("submit.outbox-removed")
     if target and made is None:
         # The branch would start at a commit that has it all: none was made.
         branch, next_steps = None, _next(ws, None, None)
+    committed_to = branch or git.head().branch
+    words = result.words
+    if push and committed_to is not None:
+        words += _push(ws, committed_to, result)
+        next_steps = next_steps[len(git.push_command(committed_to)) :]
     return Submitted(
         commit=result.commit,
-        branch=branch or git.head().branch,
+        branch=committed_to,
         files=tuple(result.files),
         engine=result.engine,
         dry_run=False,
         next=next_steps,
         notices=tuple(notices),
         already=result.already,
+        pushed=push and committed_to is not None,
+        words=tuple(secrets.mask("\n".join(words)).text.split("\n")) if words else (),
     )
 
 
@@ -180,16 +199,23 @@ def _undo(home: homes.Home, steps: list[Step]) -> None:
                 continue
 
 
-def _verify(ws: Workspace, home: homes.Home, result: CommitResult, steps: list[Step]) -> None:
-    """Read the commit back before any draft is deleted: it must hold what was made of each text."""
-    entries = ws.git.entries(result.commit, home.shown(home.folder))
+def _verify(ws: Workspace, result: CommitResult, steps: list[Step]) -> list[Notice]:
+    """Before any draft is deleted: the commit, read back, must hold what was made of each text.
+
+    Gives a notice for each file that a commit hook changed.
+    """
+    notices = []
     for step in steps:
-        found = entries.get(step.memory_id + ".md")
-        if found != result.blobs[step.path] and not _is_a_hooks_work(ws, result, step, found):
+        found = result.held.get(step.path)
+        if found == result.blobs[step.path]:
+            continue
+        if not _is_a_hooks_work(ws, result, step, found):
             raise OpenMemexError(
                 f"commit {result.commit} does not hold {step.path} as it was submitted; the draft was kept",
                 "look at the commit, then run submit again",
             )
+        notices.append(Notice("changed-by-hook", f"a commit hook changed {step.path}"))
+    return notices
 
 
 def _is_a_hooks_work(ws: Workspace, result: CommitResult, step: Step, oid: str | None) -> bool:
@@ -214,6 +240,19 @@ def _empty_outbox(steps: list[Step]) -> list[Notice]:
         except OpenMemexError as error:
             notices.append(Notice("draft-kept", f"the draft {step.memory_id} was kept: {error.message}"))
     return notices
+
+
+def _push(ws: Workspace, branch: str, result: CommitResult) -> tuple[str, ...]:
+    """Push the branch; what the server said. Raises PartlyDone: the commit is made, whatever the server says."""
+    try:
+        return ws.git.push(branch).words
+    except OpenMemexError as error:
+        again = " && ".join(ws.git.push_command(branch))
+        raise PartlyDone(
+            f"committed to {branch} as {result.commit[:10]}, but not pushed: {error.message}",
+            f"{error.hint} To try again: {again}".strip(),
+            error.words,
+        ) from error
 
 
 def _next(ws: Workspace, branch: str | None, base: str | None) -> tuple[str, ...]:

@@ -86,6 +86,8 @@ SHAPES = {
         next=many(TEXT),
         dry_run=YES_NO,
         already=YES_NO,
+        engine=TEXT_OR_NULL,
+        words=many(TEXT),
         notices=NOTICES,
     ),
     "pull": things(

@@ -18,7 +18,7 @@ def register(app: typer.Typer) -> None:
         app,
         "submit",
         example='open-memex submit 4X7Q 9KTM -m "What we learned about deploys"\n'
-        "open-memex submit 4X7Q --branch memories/deploy --dry-run",
+        "open-memex submit 4X7Q --branch memories/deploy --push",
     )
     def submit_(
         session: Session,
@@ -39,6 +39,9 @@ def register(app: typer.Typer) -> None:
         message: Annotated[
             str | None, typer.Option("-m", "--message", metavar="TEXT", help="The commit's message.")
         ] = None,
+        push: Annotated[
+            bool, typer.Option("--push", help="Push that branch afterwards; without it nothing is pushed.")
+        ] = False,
         dry_run: Annotated[
             bool,
             typer.Option("--dry-run", help="Check everything, say what would be done, change nothing."),
@@ -46,13 +49,25 @@ def register(app: typer.Typer) -> None:
     ) -> int:
         """Commit memories to the repository: exactly their files, nothing else of yours.
 
-        It never pushes; it prints the commands that do.
+        By itself it never pushes; it prints the commands that do.
         """
         from openmemex.operations.submit import submit
 
         with session.workspace() as ws:
-            done = submit(ws, ids, branch=branch, onto=onto, base=base, message=message, dry_run=dry_run)
+            done = submit(
+                ws,
+                ids,
+                branch=branch,
+                onto=onto,
+                base=base,
+                message=message,
+                push=push,
+                dry_run=dry_run,
+            )
             session.told(done.notices)
+            if done.words:
+                session.screen.note("what hooks and the server said:", kind="note")
+                session.screen.quote(done.words)
             session.show(lambda: render.submitted_json(done), lambda: render.submitted_lines(done))
         return 0
 
