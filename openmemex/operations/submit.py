@@ -243,7 +243,7 @@ def _empty_outbox(steps: list[Step]) -> list[Notice]:
 
 
 def _push(ws: Workspace, branch: str, result: CommitResult) -> tuple[str, ...]:
-    """Push the branch; what the server said. Raises PartlyDone: the commit is made, whatever the server says."""
+    """Push the branch; what the server said. Raises PartlyDone: the commit is made, whatever it says."""
     try:
         return ws.git.push(branch).words
     except OpenMemexError as error:
