@@ -268,3 +268,45 @@ def test_an_ssh_that_reads_from_the_terminal_gets_none(git, here, monkeypatch, r
     git("remote", "set-url", "origin", "ssh://git@h.test/x.git", cwd=here)
     done = run_cli("pull", cwd=here, env={"GIT_SSH_COMMAND": "sh -c 'read x </dev/tty'"}, stdin="")
     assert done.returncode == 1 and "Nothing could be fetched" in done.stderr
+
+
+# --- unusual upstreams ---
+
+
+def test_an_upstream_that_is_an_address(git, stage, here):
+    git("config", "branch.main.remote", f"file://{stage.remote}", cwd=here)
+    stage.share(NEW, "The new decision: larch for every gate.")
+    got = provider(here).pull(FOLDER)
+    assert got.changes == (("A", f"{FOLDER}/{NEW}.md"),)
+    assert provider(here).pull().before == got.after
+
+
+@pytest.mark.parametrize("branch", ["memex/it's", 'a"b', "größe", "x.y", "-"])
+def test_branches_of_every_name_are_pulled_and_pushed(git, stage, here, branch):
+    if branch == "-":
+        branch = "a-" + "very-" * 20 + "long-name"
+    git("checkout", "-q", "-b", branch, cwd=here)
+    assert provider(here).push(branch).created
+    stage.remember(NEW, "The new decision: larch for every gate.")
+    git("push", "-q", "origin", f"HEAD:refs/heads/{branch}", cwd=stage.mate)
+    assert provider(here).pull(FOLDER).changes == (("A", f"{FOLDER}/{NEW}.md"),)
+    git("commit", "-q", "--allow-empty", "-m", "mine", cwd=here)
+    done = provider(here).push(branch)
+    assert done.after == git("rev-parse", "HEAD", cwd=here) and done.before
+
+
+def test_a_fetch_that_would_write_the_checked_out_branch_is_refused_in_gits_words(git, stage, here):
+    git("config", "remote.origin.fetch", "+refs/heads/*:refs/heads/*", cwd=here)
+    stage.share(NEW, "The new decision: larch for every gate.")
+    before = git("rev-parse", "HEAD", cwd=here)
+    with pytest.raises(Refused, match="refusing to fetch into"):
+        provider(here).pull()
+    assert git("rev-parse", "HEAD", cwd=here) == before and git("status", "--porcelain", cwd=here) == ""
+
+
+def test_a_remote_whose_history_has_nothing_in_common(git, make_repo, stage, here):
+    other = make_repo("stranger")
+    git("remote", "set-url", "origin", str(other), cwd=here)
+    with pytest.raises(Refused) as refusal:
+        provider(here).pull()
+    assert "diverged" in refusal.value.message or "moved back" in refusal.value.message
