@@ -33,8 +33,8 @@ def document(made: Setup | Removal) -> dict[str, Any]:
     }
 
 
-def lines(made: Setup | Removal) -> Iterator[str]:
-    """Each file and key with what became of it, then what is left to do."""
+def lines(made: Setup | Removal, *, left: str) -> Iterator[str]:
+    """Each file and key with what became of it; `left` says what the commands after it are for."""
     plan = made.plan
     if made.dry_run:
         yield "Nothing was written; this is what would be done:"
@@ -42,5 +42,5 @@ def lines(made: Setup | Removal) -> Iterator[str]:
     for value in plan.values:
         yield one_line(f"git config {value.key}: {_DONE[value.action]}")
     if made.next:
-        yield "For everyone else it counts once it is committed:"
+        yield left
         yield from (f"  {one_line(command)}" for command in made.next)

@@ -345,7 +345,7 @@ def test_people_read_what_was_done_and_what_is_left(make_repo, run_cli):
     assert done == [
         f"{FILE}: added",
         *(f"git config {key}: added" for key in KEYS),
-        "For everyone else it counts once it is committed:",
+        "Commit the file, so that it counts for everyone; each clone runs `open-memex init --git` once:",
         f"  git add -- {FILE}",
         f"  git commit -m 'Merge memories field by field' -- {FILE}",
     ]

@@ -14,6 +14,9 @@ from openmemex.errors import UsageError
 Git = Annotated[bool, typer.Option("--git", help="The repository: how memories merge and show in diffs.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done; write nothing.")]
 
+_TO_SHARE = "Commit the file, so that it counts for everyone; each clone runs `open-memex init --git` once:"
+_TO_TAKE_BACK = "Commit that, so that it counts for everyone:"
+
 
 def register(app: typer.Typer) -> None:
     """Add these commands to `app`."""
@@ -43,7 +46,7 @@ def register(app: typer.Typer) -> None:
         with session.workspace() as ws:
             made = init_git(ws, force=force, dry_run=dry_run)
             session.told(made.notices)
-            session.show(lambda: setup_lines.document(made), lambda: setup_lines.lines(made))
+            session.show(lambda: setup_lines.document(made), lambda: setup_lines.lines(made, left=_TO_SHARE))
         return 0
 
     @command(app, "uninstall", example="open-memex uninstall --git --dry-run\nopen-memex uninstall --git")
@@ -67,5 +70,7 @@ def register(app: typer.Typer) -> None:
         with session.workspace() as ws:
             done = uninstall_git(ws, force=force, dry_run=dry_run)
             session.told(done.notices)
-            session.show(lambda: setup_lines.document(done), lambda: setup_lines.lines(done))
+            session.show(
+                lambda: setup_lines.document(done), lambda: setup_lines.lines(done, left=_TO_TAKE_BACK)
+            )
         return 0
