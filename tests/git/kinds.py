@@ -160,6 +160,13 @@ def _foreign_and_trusted(stage: Stage) -> Path:
     return here
 
 
+def _trusted_by_a_pattern(stage: Stage) -> Path:
+    here = _foreign_and_trusted(stage)
+    stage.git("config", "--global", "--unset", "safe.directory")
+    stage.git("config", "--global", "safe.directory", f"{stage.folder}/*")
+    return here
+
+
 def _unborn(stage: Stage) -> Path:
     here = stage.folder / "here"
     stage.git("init", "-q", "-b", "main", str(here))
@@ -302,6 +309,7 @@ KINDS: dict[str, Kind] = {
     "inside a hook": Kind(_inside_a_hook),
     "GIT_CEILING_DIRECTORIES": Kind(_under_a_ceiling),
     "foreign owner, trusted": Kind(_foreign_and_trusted),
+    "foreign owner, trusted by a pattern": Kind(_trusted_by_a_pattern, engine="git", new=(2, 46)),
     "unborn": Kind(_unborn),
     "shallow": Kind(_shallow, told="a shallow clone"),
     "partial": Kind(_partial, engine="git", told="a partial clone"),

@@ -40,6 +40,13 @@ def test_a_bare_repository_is_searched_and_not_written(om, run_cli, stage):
     assert "a bare repository" in str(checks(om, bare, code=0))
 
 
+def test_a_bare_repository_that_must_be_named(om, git, stage):
+    bare = stage.clone("--bare", name="here.git")
+    git("config", "--global", "safe.bareRepository", "explicit")
+    assert all(one["ok"] for one in checks(om, bare, code=0) if one["name"] == "git")
+    assert om("where", cwd=bare)
+
+
 def test_a_detached_head_commits_to_a_named_branch_only(om, run_cli, git, stage):
     here = stage.clone()
     git("checkout", "-q", "--detach", cwd=here)
