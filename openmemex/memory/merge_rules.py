@@ -366,7 +366,14 @@ def _value(version: Version | None, name: str) -> Any:
 
 
 def _same_choice(name: str, three: Three) -> Choice:
-    return Choice(name, three.ours.value(name), "same")
+    """Both say the same; of two spellings of one instant the one that is not base's, else the smaller."""
+    ours, theirs = three.ours.value(name), three.theirs.value(name)
+    if ours == theirs:
+        return Choice(name, ours, "same")
+    base = _value(three.base, name)
+    if base == ours or (base != theirs and theirs < ours):
+        return Choice(name, theirs, "theirs", "theirs")
+    return Choice(name, ours, "ours", "ours")
 
 
 def _clash(name: str, three: Three, why: str = "", covers: tuple[str, ...] = ()) -> Clash:

@@ -257,7 +257,7 @@ def test_an_edit_of_one_side_is_in_the_result(triple: tuple[bytes, bytes, bytes]
             if name in ("review_state", "approved_by", "review_note", "proposed_by"):
                 told = [(step.by, step.note, step.to_state) for step in m.review_history]
                 if again or mine.review_state == yours.review_state != b.review_state:
-                    assert told  # the history has it
+                    assert told or m.value(name) == new  # at least the history has it
                     continue
             assert m.value(name) == new, name
         if mine.body != b.body and yours.body == b.body:
