@@ -227,6 +227,12 @@ def health(repository: Repository, folder: str) -> Health:
     if wrong:
         again = "open-memex init --git" + ("" if _is_ours(DRIVER, command) else " --force")
         return Health(False, f"the merge driver does not work: {wrong}", again)
+    for name, value in attributes.own_rules(repository, folder).items():
+        return Health(
+            False,
+            f"git stores or shows memories otherwise here: .git/info/attributes says {name}={value}",
+            "take that rule out of .git/info/attributes",
+        )
     return Health(True, "memories merge field by field")
 
 

@@ -648,6 +648,18 @@ def test_doctor_names_the_private_rule_that_wins(make_repo, om, git):
     ]
 
 
+def test_doctor_names_a_private_rule_that_changes_what_is_stored(make_repo, om, git):
+    repo = make_repo()
+    om("init", "--git", cwd=repo)
+    info = repo / ".git" / "info" / "attributes"
+    info.parent.mkdir(exist_ok=True)
+    info.write_text("*.png binary\n*.md diff=openmemex merge=openmemex\n")
+    assert merge_check(om, repo, 0)["ok"]
+    info.write_text("*.md filter=lfs\n")
+    found = merge_check(om, repo, 1)
+    assert ".git/info/attributes says filter=lfs" in found["text"] and found["fix"]
+
+
 @pytest.mark.parametrize("place", [".gitattributes", FILE, ".git/info/attributes"])
 def test_doctor_never_takes_union_for_right(make_repo, om, place):
     repo = make_repo()
