@@ -12,7 +12,7 @@ from openmemex.git import blobs as storing
 from openmemex.git import light, staging
 from openmemex.git.commit_result import THROUGH_GIT, CommitResult, already, result_of
 from openmemex.git.conditions import Checked, check_places
-from openmemex.git.objects import Change, tree_with
+from openmemex.git.objects import NO_QUESTIONS, Change, tree_with
 from openmemex.git.process import HOOK_SECONDS, Done
 from openmemex.git.repository import Repository
 from openmemex.git.temporary_tree import temporary_tree
@@ -97,6 +97,7 @@ def _git_commit(repository: Repository, *options: str, stdin: bytes) -> Done:
         seconds=HOOK_SECONDS,
         writes=True,
         own_language=True,
+        env=NO_QUESTIONS,
     )
 
 

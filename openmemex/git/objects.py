@@ -11,13 +11,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from openmemex.errors import NotFound, Refused
-from openmemex.git.process import HOOK_SECONDS, Git
+from openmemex.git.process import Git
+from openmemex.git.words import said
 
 if TYPE_CHECKING:
     import pygit2
 
 REGULAR: Final = ("100644", "100755")
 _BATCH: Final = 500
+SIGN_SECONDS: Final = 120.0  # a key may wait for a touch
+# ssh asks for a pass phrase in a window of its own when there is no terminal.
+NO_QUESTIONS: Final = {"SSH_ASKPASS_REQUIRE": "never"}
 
 
 class Signature(NamedTuple):
@@ -204,10 +208,10 @@ class GitObjects:
             *(tree, *named, "-F", "-"),
             stdin=message.encode("utf-8", "replace"),
             check=False,
-            seconds=HOOK_SECONDS,  # a signature may wait for a touch or a pass phrase
+            seconds=SIGN_SECONDS,
             writes=True,
             durable=self.durable,
-            env=_people(author, committer),
+            env={**_people(author, committer), **NO_QUESTIONS},
         )
         if done.code != 0:
             raise Refused(
@@ -215,6 +219,7 @@ class GitObjects:
                 "Nothing was committed. Mend it so that `git commit` itself works here, then run this again."
                 if not self._sign
                 else "Nothing was committed. commit.gpgsign is set: mend it so that `git commit -S` works.",
+                said(done),
             )
         return done.text.strip()
 
