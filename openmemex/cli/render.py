@@ -372,6 +372,8 @@ def sync_status_lines(status: SyncStatus, screen: Screen) -> Iterator[str]:
             yield f"{number}. " + one_line(f"{entry.path} ({entry.state})")
             number += 1
         yield "Commit them: open-memex submit ID..."
+        if any(entry.state == "conflicted" for entry in status.uncommitted):
+            yield "Settle the conflicts first: open-memex resolve"
     if status.quarantined:
         yield ""
         yield screen.style(f"Can't be read as memories: {len(status.quarantined)}", "bold")

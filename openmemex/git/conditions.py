@@ -74,7 +74,7 @@ def check(repository: Repository, paths: Sequence[str], branch: str | None, onto
             if any(entry.stage for entry in entries):
                 raise Refused(
                     f"{path} is in conflict: it has versions to choose from in the staging area",
-                    "Settle it first, and `git add` it.",
+                    "Settle it first: open-memex resolve",
                 )
         _check_sparse(repository, paths, before)
         staging.wait_for_lock(repository.git)

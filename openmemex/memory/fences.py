@@ -85,7 +85,9 @@ def split(raw: bytes) -> Parts:
         line = _conflict_line(text, closing.end() if closing else 0)
         if line:
             raise Unreadable(
-                "unresolved conflict markers", line, "Settle the conflict and remove the marker lines."
+                "unresolved conflict markers",
+                line,
+                "Settle it (open-memex resolve), or remove the marker lines.",
             )
     if opening is None:
         raise Unreadable("no front matter: the file does not begin with a line ---", 1)

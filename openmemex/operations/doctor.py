@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from openmemex import paths
+from openmemex import checking, paths, settling
 from openmemex.branches import lost_branches
 from openmemex.errors import OpenMemexError
 from openmemex.git.process import oldest
@@ -232,6 +232,24 @@ def _merge_driver(ws: Workspace) -> Iterator[_Result]:
         yield ws.git.driver_health(home.shown(home.folder))
 
 
+def _merges(ws: Workspace) -> Iterator[_Result]:
+    """What is in conflict now, and what merges joined without a conflict and should be looked at."""
+    if ws.site is None or not ws.site.root:
+        return
+    folders = settling.memory_folders(ws)
+    open_ = [one for one in ws.git.unmerged() if settling.memory_id_of(one.path, folders)]
+    if open_:
+        yield False, f"in conflict: {', '.join(one.path for one in open_[:_SHOWN])}", "open-memex resolve"
+    checked = checking.check(ws)
+    for problem in checked.problems[:_SHOWN]:
+        yield False, secrets.mask(f"{problem.ids[0]}: {problem.text}").text, problem.fix
+    if len(checked.problems) > _SHOWN:
+        yield False, f"{len(checked.problems) - _SHOWN} more like that", "open-memex resolve"
+    if not open_ and not checked.problems:
+        joined = f"; {checked.count} were joined by merges, as they should be" if checked.count else ""
+        yield True, f"no memory is in conflict{joined}", ""
+
+
 def _two_texts(ws: Workspace) -> Iterator[_Result]:
     """One id with a draft here and another text in the repository: a person has to choose."""
     places: dict[str, dict[str, Row]] = {"outbox": {}, "repository": {}}
@@ -264,6 +282,7 @@ _CHECKS: tuple[tuple[str, Callable[[Workspace], Iterator[_Result]]], ...] = (
     ("git", _git),
     ("memory folder", _memory_folder),
     ("merge driver", _merge_driver),
+    ("merges", _merges),
     ("drafts", _two_texts),
     ("branches", _branches),
 )

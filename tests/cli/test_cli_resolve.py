@@ -156,3 +156,15 @@ def test_on_a_terminal_nothing_is_asked_where_nothing_is_open_or_json_is_wanted(
     assert code == 3 and "(q)uit?" not in shown
     code, shown = at_a_terminal(conflicts.repo, [], "resolve", ID[:12] + ID[12:], "--take", "type=ours")
     assert code == 3 and "(q)uit?" not in shown
+
+
+def test_other_commands_point_at_resolve(conflicts, run_cli, om):
+    status = run_cli("sync-status", cwd=conflicts.repo)
+    assert "Settle the conflicts first: open-memex resolve" in status.stdout
+    checks = {check["name"]: check for check in om("doctor", cwd=conflicts.repo, code=1)["checks"]}
+    assert checks["merges"]["ok"] is False and checks["merges"]["fix"] == "open-memex resolve"
+    refused = run_cli("submit", memory_id(2), cwd=conflicts.repo)
+    assert refused.returncode != 0
+    om("resolve", "--all", "--take", "type=ours", "--take-body", "ours", cwd=conflicts.repo)
+    checks = {check["name"]: check for check in om("doctor", cwd=conflicts.repo, code=1)["checks"]}
+    assert checks["merges"]["ok"] is True
