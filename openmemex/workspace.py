@@ -205,8 +205,14 @@ class Workspace:
 
     def _branches(self, repository: Home) -> Iterator[Home]:
         assert self.site is not None
-        here, _ = light.head(self.site)
-        for ref in state.branches(self.data_root, self.site.common_dir):
+        refs = state.branches(self.data_root, self.site.common_dir)
+        if not refs:
+            return
+        try:
+            here, _ = light.head(self.site)
+        except OpenMemexError:
+            return  # no git that reads these refs: what is in files is shown all the same
+        for ref in refs:
             if ref != here:
                 yield homes.branch_home(
                     self.site.common_dir, ref, self.settings.memory_dir, repository.scope_key

@@ -5,6 +5,7 @@ The normal form holds no user, no password and no port, so that it can be hashed
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import sys
@@ -50,22 +51,32 @@ class RepositoryIdentity(NamedTuple):
 
 
 def of_repository(git: Git) -> RepositoryIdentity:
-    """Work out the identity: two short git commands and a walk to the root commits."""
+    """Work out the identity: three short git commands and a walk to the root commits.
+
+    Where there is no git, or it does not take this repository, from git's configuration files alone.
+    """
     try:
-        return _identity(git.site, origin_url(git), root_commit(git))
+        if git.run("rev-parse", "--git-dir", check=False).code == 0:
+            return _identity(git.site, origin_url(git), root_commit(git))
     except GitMissing:
-        return _identity(git.site, _origin_without_git(git.site), None)._replace(whole=False)
+        pass
+    return _identity(git.site, _origin_without_git(git.site), None)._replace(whole=False)
 
 
 def _origin_without_git(site: Site) -> str | None:
-    """origin_url as libgit2 reads git's configuration, for a computer without git; None where it can't."""
+    """origin_url as libgit2 reads git's configuration files, without opening the repository."""
     import pygit2
 
-    try:
-        config = pygit2.Repository(site.git_dir, pygit2.enums.RepositoryOpenFlag.NO_SEARCH).config
-        values = [(entry.name, entry.value or "") for entry in config]
-    except (pygit2.GitError, KeyError, ValueError):
-        return None
+    values: list[tuple[str, str]] = []
+    read = pygit2.Config
+    for source in (
+        read.get_system_config,
+        read.get_xdg_config,
+        read.get_global_config,
+        lambda: read(os.path.join(site.common_dir, "config")),
+    ):
+        with contextlib.suppress(OSError, pygit2.GitError, ValueError):
+            values += [(entry.name, entry.value or "") for entry in source()]
     urls = [value for name, value in values if name == "remote.origin.url"]
     if not urls:
         return None

@@ -359,7 +359,11 @@ def identity_stamp(site: Site, environ: Mapping[str, str] = os.environ) -> str:
         )
     if environ.get("GIT_CONFIG_NOSYSTEM", "false").lower() not in _TRUE:
         files.append(environ.get("GIT_CONFIG_SYSTEM") or "/etc/gitconfig")
-    parts = [site.common_dir, "commits" if head(site)[1] else "unborn"]
+    try:
+        commits = "commits" if head(site)[1] else "unborn"
+    except OpenMemexError:  # no git that can read these refs: another stamp than when there is one
+        commits = "unknown"
+    parts = [site.common_dir, commits]
     parts += [_file_stamp(path, home) for path in files]
     parts.append(_stat_stamp(os.path.join(site.common_dir, "shallow")))
     own = "\0".join(f"{k}={environ[k]}" for k in sorted(environ) if k.startswith("GIT_CONFIG"))

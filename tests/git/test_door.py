@@ -26,7 +26,7 @@ FORBIDDEN = re.compile(
 )
 # All of libgit2 that may be used, by the name that it is reached through.
 ALLOWED = {
-    "pygit2": {"Repository", "GitError", "Signature", "enums", "settings"},
+    "pygit2": {"Repository", "GitError", "Signature", "Config", "enums", "settings"},
     "pygit2.enums": {"RepositoryOpenFlag", "ObjectType"},
     "pygit2.settings": {"enable_fsync_gitdir"},
     "self._handle": {"get", "path", "read"},

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import needed
 import pytest
-from kinds import FOLDER, KINDS, NEW, OLD, Stage, memory_text
+from kinds import FOLDER, KINDS, NEW, OLD, Stage, git_for, memory_text
 
 from openmemex.errors import OpenMemexError
 from openmemex.git.provider import GitProvider
@@ -159,8 +159,10 @@ def path_without_git(tmp_path: Path) -> str:
     return str(folder)
 
 
-def test_without_git_all_but_sharing_works(om, run_cli, stage, tmp_path):
-    here = stage.clone()
+@pytest.mark.parametrize("name", ["plain", "linked work tree", "sha256", "reftable"])
+def test_without_git_all_but_sharing_works(om, run_cli, git, tmp_path, monkeypatch, name):
+    git_for(KINDS[name], monkeypatch.setenv)
+    here = KINDS[name].make(Stage(git, tmp_path.resolve(), KINDS[name].init))
     environ = {"PATH": path_without_git(tmp_path)}
     memory = om("add", "Birch is for the shed.", cwd=here, env=environ)["id"]
     assert [hit["id"] for hit in om("search", "birch", cwd=here, env=environ)["hits"]] == [memory]
@@ -291,9 +293,13 @@ def test_a_newer_git_that_nobody_here_has_is_a_clear_error(om, run_cli, git, sta
     git("config", "extensions.fromTheFuture", "true", cwd=here)
     for words in (("submit", memory), ("pull",)):
         assert "fromthefuture" in told(run_cli(*words, cwd=here)).lower()
+    later = om("add", "Alder is for the pier.", cwd=here)["id"]
+    assert [hit["id"] for hit in om("search", "cedar", cwd=here)["hits"]] == [OLD]
     assert "fromthefuture" in checks(om, here)["git"]["text"].lower()
     git("config", "--file", here / ".git" / "config", "--unset", "extensions.fromTheFuture")
-    assert om("submit", memory, cwd=here)["files"]
+    assert sorted(om("submit", memory, later, cwd=here)["files"]) == sorted(
+        f"{FOLDER}/{one}.md" for one in (memory, later)
+    )
 
 
 def test_without_git_a_project_is_known_by_its_origin_all_the_same(git, make_repo, tmp_path, monkeypatch):
