@@ -12,11 +12,9 @@ from openmemex.memory.fences import Unreadable
 from openmemex.memory.ids import is_id, normal_id_part
 from openmemex.memory.model import Memory, parse_time
 from openmemex.results import Notice
-from openmemex.store import files
 from openmemex.store.homes import USUAL_FOLDERS
 from openmemex.trust import secrets
 from openmemex.workspace import Workspace, staleness
-from openmemex.writing import open_copy
 
 if TYPE_CHECKING:
     from openmemex.git.history import Version
@@ -64,7 +62,10 @@ def history(ws: Workspace, ref: str) -> Life:
         teller.texts = ws.git.texts([oid for one in found for oid in (one.oid, *one.before) if oid])
         engine = "git" if found else ""
         steps += [teller.step(one, found[at + 1 :]) for at, one in enumerate(found)][::-1]
-        steps += _work_tree(ws, teller, found)
+        committed = next(((one.oid, one.path) for one in found if not one.branch), None)
+        here = [(row.blob, row.rel_path) for row in rows if row.place_kind == "repository"]
+        if not freshness.fresh or here != [committed]:
+            steps += _work_tree(ws, teller, found)
     for row in personal + drafts:
         steps += _on_this_computer(ws, teller, row, shared=bool(steps))
     if not steps:
@@ -129,6 +130,9 @@ def _nothing(part: str) -> NotFound:
 
 def _work_tree(ws: Workspace, teller: Teller, found: Sequence[Version]) -> Iterator[Step]:
     """What the work tree has that HEAD has not: the last step, which no commit holds yet."""
+    # Takes as long to load as a short walk through git's history.
+    from openmemex.store import files
+
     try:
         home = ws.repository_home()
     except Refused:
@@ -181,6 +185,8 @@ def _deleted(ws: Workspace, path: str) -> bool:
 
 def _on_this_computer(ws: Workspace, teller: Teller, row: Row, shared: bool) -> Iterator[Step]:
     """The steps of a memory that no commit has, as its own file tells them: its making, its review."""
+    from openmemex.writing import open_copy  # loads much that only drafts and personal memories need here
+
     document = open_copy(ws, row).document
     memory = document.memory
     teller.parsed(document.raw)

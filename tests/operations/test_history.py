@@ -75,6 +75,14 @@ def test_an_uncommitted_change_is_the_last_step_without_a_commit(om, repo, share
     assert (last["commit"], last["action"]) == (None, "deleted")
 
 
+def test_a_folder_that_moved_without_a_commit_is_told(om, git, repo, shared, run_cli):
+    git("mv", ".ai", ".later", cwd=repo)
+    run_cli("config", "set", "memoryDir", ".later/open-memex", cwd=repo)
+    last = steps(om, repo, shared)[-1]
+    assert (last["commit"], last["action"]) == (None, "moved")
+    assert changes(last) == {"path": (f"{FOLDER}/{shared}.md", f".later/open-memex/{shared}.md")}
+
+
 def test_a_file_absent_in_a_sparse_checkout_was_not_deleted(om, git, repo, shared):
     git("sparse-checkout", "set", "--no-cone", "/*", "!/.ai/", cwd=repo)
     assert not (repo / FOLDER).exists()
