@@ -66,7 +66,8 @@ def joined(
     """The merge in progress, if there is one, and the last merges of HEAD that joined files of `folders`.
 
     Only merges of two sides; `since`: only those that are not in that commit's history. While another
-    operation waits to be finished nothing is told. Of each merge only files that stand in HEAD (in the
+    operation waits to be finished nothing is told, and in a partial clone only the merge in progress: older
+    versions would have to be fetched one by one. Of each merge only files that stand in HEAD (in the
     staging area, for the one in progress) as the merge left them.
     """
     git = repository.git
@@ -76,7 +77,7 @@ def joined(
         return []
     if pending == "merge":
         return _in_progress(repository, head, folders) if since is None else []
-    if pending is not None:
+    if pending is not None or repository.partial:
         return []
     span = [f"{since}..{head}"] if since else [head]
     done = git.run(
@@ -95,7 +96,7 @@ def joined(
             found.append(Join(commit, None, ours, theirs, files))
         if len(found) == limit:
             break
-    return [_with_base(git, folders, join) for join in found]
+    return _with_bases(git, folders, found)
 
 
 def _in_progress(repository: Repository, head: str, folders: Sequence[str]) -> list[Join]:
@@ -116,7 +117,7 @@ def _in_progress(repository: Repository, head: str, folders: Sequence[str]) -> l
     result = _Tree(staged)
     trees = _Trees(git, folders, [head, others[0]])
     files = _files(trees, head, others[0], result, result)
-    return [_with_base(git, folders, Join(None, None, head, others[0], files))] if files else []
+    return _with_bases(git, folders, [Join(None, None, head, others[0], files)]) if files else []
 
 
 def _files(trees: _Trees, ours: str, theirs: str, result: _Tree, now: _Tree) -> dict[str, JoinedFile]:
@@ -132,16 +133,22 @@ def _files(trees: _Trees, ours: str, theirs: str, result: _Tree, now: _Tree) -> 
     return found
 
 
-def _with_base(git: Git, folders: Sequence[str], join: Join) -> Join:
-    """The merge with its base's versions; not asked for when every file is one of the sides'."""
-    if not any(file.text_merged for file in join.files.values()):
-        return join
-    bases = git.run("merge-base", "--all", join.ours, join.theirs, allow=(0, 1)).text.split()
-    if len(bases) != 1:
-        return join
-    tree = _Trees(git, folders, bases).of(bases[0])
-    files = {name: file._replace(base=tree.oid(name)) for name, file in join.files.items()}
-    return join._replace(base=bases[0], files=files)
+def _with_bases(git: Git, folders: Sequence[str], joins: Sequence[Join]) -> list[Join]:
+    """The merges with their bases' versions; not asked for where every file is one of the sides'."""
+    bases: dict[int, str] = {}
+    for number, join in enumerate(joins):
+        if any(file.text_merged for file in join.files.values()):
+            found = git.run("merge-base", "--all", join.ours, join.theirs, allow=(0, 1)).text.split()
+            if len(found) == 1:
+                bases[number] = found[0]
+    trees = _Trees(git, folders, bases.values())
+    trees.read(bases.values())
+    made = list(joins)
+    for number, base in bases.items():
+        tree = trees.of(base)
+        files = {name: file._replace(base=tree.oid(name)) for name, file in joins[number].files.items()}
+        made[number] = joins[number]._replace(base=base, files=files)
+    return made
 
 
 class _Trees:

@@ -300,6 +300,16 @@ def test_an_octopus_merge_is_no_reason_to_fail(conflicts, here, git):
     assert preview(here(conflicts.repo)).problems == ()
 
 
+def test_a_partial_clone_fetches_nothing_to_look_at_old_merges(conflicts, here, git, tmp_path):
+    approved_and_changed(conflicts)
+    merged_cleanly(conflicts)
+    git("config", "uploadpack.allowFilter", "true", cwd=conflicts.repo)
+    partial = tmp_path / "partial"
+    git("clone", "-q", "--filter=blob:none", f"file://{conflicts.repo}", str(partial))
+    conflicts.repo.rename(tmp_path / "gone")
+    assert preview(here(partial)).problems == ()
+
+
 def test_a_shallow_clone_and_an_unborn_branch_are_no_reason_to_fail(
     conflicts, here, git, make_repo, tmp_path
 ):
