@@ -16,6 +16,7 @@ from openmemex.git import (
     merges,
     pushing,
     staging,
+    targets,
     transport,
 )
 from openmemex.git.committing import Checked, CommitResult
@@ -137,6 +138,13 @@ class GitProvider:
         """Write and stage what each file in conflict came to; see conflicts.settle."""
         return conflicts.settle(Repository(self.site, self._environ), settlements, expected)
 
+    def merged(self, ref: str) -> bool:
+        """Whether HEAD has every commit of the ref `ref`; False when either has none."""
+        commit, here = light.read_ref(self.site, ref), light.head(self.site)[1]
+        if commit is None or here is None:
+            return False
+        return targets.is_ancestor(self._repository, commit, here)
+
     def folder_status(self, folder: str) -> list[FolderEntry]:
         """What differs from HEAD below `folder` (from the top), and nothing of the rest; writes nothing."""
         return staging.folder_status(self._repository.git, folder)
@@ -206,7 +214,7 @@ class GitProvider:
     @property
     def reading_engine(self) -> str:
         """Who reads trees and texts here: "libgit2" or "git"."""
-        return history.objects_to_read(self._repository).engine
+        return self._repository.objects.engine
 
     def unpushed(self, folder: str) -> int:
         """How many commits of HEAD that touch `folder` no remote has yet, as far as this clone knows."""

@@ -85,7 +85,7 @@ def _elsewhere(repository: Repository, ref: str, onto: str | None) -> Target:
     tip = light.read_ref(repository.site, ref)
     base = repository.resolve(onto) if onto is not None else None
     if tip is not None:
-        if base is not None and not _is_ancestor(repository, base, tip):
+        if base is not None and not is_ancestor(repository, base, tip):
             raise Refused(
                 f"Branch {branch} exists already and does not contain {onto}",
                 "Leave --onto away to commit on top of it, or choose another branch name.",
@@ -148,5 +148,6 @@ def checked_out_at(repository: Repository, ref: str) -> str | None:
     return None
 
 
-def _is_ancestor(repository: Repository, old: str, new: str) -> bool:
+def is_ancestor(repository: Repository, old: str, new: str) -> bool:
+    """Whether the history of `new` has the commit `old`."""
     return repository.git.run("merge-base", "--is-ancestor", old, new, allow=(0, 1)).code == 0

@@ -28,7 +28,7 @@ class SyncStatus:
     """Where the project's memories stand.
 
     `outbox`: drafts waiting to be shared, newest first. `on_branches`: submitted to a branch that is not
-    checked out. `unpushed`: commits with memories that no remote has yet. `states`: how many memories of the
+    checked out, nor merged. `unpushed`: commits with memories that no remote has yet. `states`: how many memories of the
     repository are in each review state. `git` says in one line why there is nothing to tell of git ("" when
     there is).
     """
@@ -64,7 +64,7 @@ def sync_status(ws: Workspace, *, progress: Progress | None = None) -> SyncStatu
     return SyncStatus(
         project=ws.project,
         outbox=rows("outbox"),
-        on_branches=rows("branch"),
+        on_branches=_not_here(ws, rows("branch")),
         uncommitted=uncommitted,
         states=dict(sorted(states.items())),
         quarantined=tuple(ws.index.quarantined(homes)),
@@ -73,6 +73,22 @@ def sync_status(ws: Workspace, *, progress: Progress | None = None) -> SyncStatu
         unpushed=unpushed,
         git=git,
         notices=(*staleness(ws, freshness), *lost),
+    )
+
+
+def _not_here(ws: Workspace, rows: tuple[Row, ...]) -> tuple[Row, ...]:
+    """Without those that have come to HEAD since: by a merge of their branch, or just as they are."""
+    home = ws.repository_home() if rows else None
+    if home is None or ws.git.head().unborn:
+        return rows
+    try:
+        here = ws.git.entries("HEAD", home.shown(home.folder))
+        branches = {row.place_label.removeprefix("on branch ") for row in rows}
+        merged = {f"on branch {name}" for name in branches if ws.git.merged(f"refs/heads/{name}")}
+    except OpenMemexError:
+        return rows
+    return tuple(
+        row for row in rows if row.place_label not in merged and here.get(f"{row.id}.md") != row.blob
     )
 
 
