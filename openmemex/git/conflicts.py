@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 from openmemex import faults, paths
 from openmemex.errors import Refused
 from openmemex.git import light, staging
-from openmemex.git.committing import repository_lock
+from openmemex.git.locking import repository_lock
 from openmemex.git.objects import REGULAR, Change, GitObjects
 from openmemex.git.process import Git, GitFailed
 from openmemex.git.repository import Repository

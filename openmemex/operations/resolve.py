@@ -110,25 +110,27 @@ def resolve(
 
         def with_takes(one: Decided, names: Labels) -> Decided:
             own = (answers or {}).get(one.case.memory_id)
-            wanted = Takes({**takes.fields, **own.fields}, own.file or takes.file) if own else takes
-            if not one.conflicts or not (wanted.fields or wanted.file):
+            its = Takes({**takes.fields, **own.fields}, own.file or takes.file) if own else takes
+            if not one.conflicts or not (its.fields or its.file):
                 return one
-            return settling.decide(one.case, wanted, labels=names, by=by, at=at)
+            return settling.decide(one.case, its, labels=names, by=by, at=at)
 
         decided = [with_takes(one, labels) for one in found.decided if one.case.memory_id in chosen]
         open_groups = {one.case.group for one in decided if one.how == "conflict"}
         settled = [one for one in decided if one.case.group not in open_groups]
         still_open = [one for one in decided if one not in settled]
         problems = [one for one in found.checked.problems if one.ids[0] in chosen]
+        uncommitted = found.sides.operation == "merge"
+        # An old merge is not mended on the way, where something else waits to be committed.
+        wanted = problems if refs or uncommitted or not found.unmerged else []
         mending = [
             with_takes(settling.decide(one.case), Labels("base", one.ours, one.theirs))
-            for one in problems
+            for one in wanted
             if one.case is not None
         ]
         mending = [one for one in mending if one.how != "conflict"]
         faults.reached("resolve.decided")
         rescued = _rescue(ws, [*settled, *mending])
-        uncommitted = found.sides.operation == "merge"
         left = _write(ws, found, settled, mending, staged=uncommitted)
         done = tuple(one for one in settled if one.case.memory_id not in left)
         mended = tuple(one for one in mending if one.case.memory_id not in left)

@@ -12,7 +12,7 @@ from merging_repos import Conflicts, memory_id, text_of
 from openmemex.errors import DecisionNeeded, NotFound, Refused, UsageError
 from openmemex.memory import frontmatter
 from openmemex.operations.resolve import preview, resolve
-from openmemex.settling import Takes
+from openmemex.settling import Takes, memory_id_of, misplaced
 from openmemex.workspace import Workspace
 
 ID = memory_id(1)
@@ -731,3 +731,30 @@ def test_an_octopus_that_stopped_is_no_reason_to_fail(conflicts, here, git):
     git("switch", "-q", "main", cwd=conflicts.repo)
     git.run("merge", "third", "topic", cwd=conflicts.repo)
     preview(here(conflicts.repo))
+
+
+@pytest.mark.parametrize(
+    ("path", "memory", "aside"),
+    [
+        (f".ai/open-memex/{ID}.md", True, False),
+        (f".ai/memory/{ID}.md", True, False),
+        (f"notes/{ID}.md", True, False),
+        (f".ai/open-memex/deep/{ID}.md", False, False),
+        (f"{ID}.md", False, False),
+        (".ai/open-memex/README.md", False, False),
+        (f".ai/open-memex/{ID}.MD", False, False),
+        (f".ai/open-memex/{ID}.md~HEAD", False, True),
+        (f".ai/open-memex/{ID}.md~topic_0", False, True),
+        (f"elsewhere/{ID}.md~HEAD", False, False),
+        (".ai/open-memex~HEAD", False, True),
+        (".ai/open-memex", False, True),
+        (".ai~HEAD", False, True),
+        ("notes~topic", False, True),
+        (".airy", False, False),
+    ],
+)
+def test_which_paths_are_memories_and_which_were_put_aside(path, memory, aside):
+    folders = ("notes", ".ai/open-memex", ".open-memex", ".ai/memory")
+    assert (memory_id_of(path, folders) == ID) is memory
+    if not memory:
+        assert misplaced(path, folders) is aside

@@ -172,6 +172,20 @@ def test_markers_that_were_staged_are_told_and_the_memory_is_merged_again(commit
     assert conflicts.status() == (" M " if committed else "M  ") + conflicts.path(1)
 
 
+def test_an_old_merge_is_not_mended_on_the_way_of_something_else(conflicts, here, git):
+    approved_and_changed(conflicts)
+    merged_cleanly(conflicts)
+    conflicts.commit({2: text_of(2)}, "another")
+    conflicts.write({2: text_of(2, tags="[a]")})
+    git("stash", cwd=conflicts.repo)
+    conflicts.commit({2: text_of(2, tags="[b]")}, "tags")
+    git.run("stash", "pop", cwd=conflicts.repo)
+    done = resolve(here(conflicts.repo))
+    assert len(done.done) == 1 and done.mended == () and len(done.problems) == 1
+    assert conflicts.status() == f"M  {conflicts.path(2)}"
+    assert len(resolve(here(conflicts.repo), [ID]).mended) == 1
+
+
 def test_what_git_merged_as_we_would_have_is_not_told(conflicts, here):
     conflicts.apart(
         {1: text_of(1, "one\n\n\n\ntwo\n")},
