@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from openmemex.errors import NotFound, OpenMemexError, UsageError
 from openmemex.git import light
-from openmemex.git.objects import REGULAR, GitObjects, Objects, folder_entries
+from openmemex.git.objects import REGULAR, folder_entries
 from openmemex.git.process import Git, without_credentials
 from openmemex.git.repository import Repository
 from openmemex.memory.model import now_text, parse_time
@@ -55,43 +55,21 @@ class Revision(NamedTuple):
 # --- trees of other revisions ---
 
 
-def objects_to_read(repository: Repository) -> Objects:
-    """Who reads objects as `git` does: libgit2 knows nothing of replacements (git-replace(1), grafts)."""
-    return GitObjects(repository.git) if _replaced(repository) else repository.objects
-
-
-def _replaced(repository: Repository) -> bool:
-    common = repository.site.common_dir
-    if os.path.exists(os.path.join(common, "info", "grafts")):
-        return True
-    try:
-        with os.scandir(os.path.join(common, "refs", "replace")) as entries:
-            if any(True for _ in entries):
-                return True
-    except OSError:
-        pass
-    try:
-        with open(os.path.join(common, "packed-refs"), "rb") as file:
-            return b" refs/replace/" in file.read()
-    except OSError:
-        return False
-
-
 def entries(repository: Repository, rev: str, folder: str) -> dict[str, str]:
     """File name to blob id of the regular files directly in `folder` at `rev`; {} without such a folder."""
     commit = repository.resolve(rev)
-    found = folder_entries(objects_to_read(repository), commit, folder.strip("/"))
+    found = folder_entries(repository.objects, commit, folder.strip("/"))
     return {name: entry.oid for name, entry in found.items() if entry.mode in REGULAR}
 
 
 def blobs(repository: Repository, oids: Iterable[str]) -> Iterator[tuple[str, bytes]]:
     """The bytes of each blob, in order."""
-    return objects_to_read(repository).blobs(oids)
+    return repository.objects.blobs(oids)
 
 
 def texts(repository: Repository, oids: Sequence[str]) -> dict[str, bytes]:
     """The bytes of those of `oids` that are here. What a partial clone lacks is asked of its remote once."""
-    objects = objects_to_read(repository)
+    objects = repository.objects
     try:
         return dict(objects.blobs(oids))
     except OpenMemexError:
