@@ -118,7 +118,7 @@ def resolve(
         decided = [with_takes(one, labels) for one in found.decided if one.case.memory_id in chosen]
         open_groups = {one.case.group for one in decided if one.how == "conflict"}
         settled = [one for one in decided if one.case.group not in open_groups]
-        still_open = [one for one in decided if one not in settled]
+        still_open = [one for one in decided if one.case.group in open_groups]
         problems = [one for one in found.checked.problems if one.ids[0] in chosen]
         uncommitted = found.sides.operation == "merge"
         # An old merge is not mended on the way, where something else waits to be committed.

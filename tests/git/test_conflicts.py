@@ -304,6 +304,16 @@ def test_a_settled_file_leaves_other_conflicts_and_staged_files_as_they_are(apar
     assert git.run("merge", "--continue", cwd=repo).returncode == 128
 
 
+def test_a_settled_path_has_one_entry_and_none_of_the_three_versions(apart, git):
+    repo = apart()
+    git.run("merge", "topic", cwd=repo)
+    git_ = provider(repo)
+    (one,) = git_.unmerged()
+    git_.settle([as_is(one, repo, b"both\n")], {FILE: one})
+    (line,) = git("ls-files", "--stage", "--", FILE, cwd=repo).splitlines()
+    assert line == f"100644 {blob(git, repo, 'both' + chr(10))} 0\t{FILE}"
+
+
 @pytest.mark.parametrize("restore", [("restore", "--merge"), ("checkout", "-m")])
 def test_git_brings_a_settled_conflict_back(restore, apart, git):
     repo = apart()
