@@ -14,16 +14,10 @@ from openmemex.errors import Refused, UsageError
 from openmemex.memory.fences import Unreadable
 from openmemex.memory.merge_lines import apply
 from openmemex.memory.merge_markers import Labels, with_markers
-from openmemex.memory.merge_rules import (
-    Choice,
-    Conflict,
-    Decision,
-    decide,
-    interleaved_history,
-    notices,
-    order,
-)
-from openmemex.memory.merge_sides import Side, Three, Version, in_one_form, read, with_base
+from openmemex.memory.merge_review import state_of, time_of
+from openmemex.memory.merge_rules import decide, notices, order
+from openmemex.memory.merge_sides import Side, Three, Unread, Version, in_one_form, read, with_base
+from openmemex.memory.merge_values import Choice, Conflict, Decision, interleaved_history
 from openmemex.memory.model import HistoryEntry
 from openmemex.memory.rewriting import rewrite
 
@@ -105,7 +99,7 @@ def _by_field(
     if three.blind:
         told += ("what both sides began from can't be read: nobody knows what one of them removed",)
     if take:
-        _record(choices, sorted(take, key=order), take, by, at, labels)
+        _record(choices, three, take, by, at, labels)
     try:
         return Merged(apply(three, choices), (), decisions, told)
     except Refused as error:
@@ -172,7 +166,7 @@ def _note(field: str, side: Side, labels: Labels) -> str:
 
 def _record(
     choices: dict[str, Choice],
-    fields: list[str],
+    three: Three,
     take: Mapping[str, Side],
     by: str | None,
     at: str | None,
@@ -180,11 +174,14 @@ def _record(
 ) -> None:
     """Add what a person settled to the history that the result gets."""
     entries = choices["review_history"].value
-    if not isinstance(entries, tuple) or not all(isinstance(entry, HistoryEntry) for entry in entries):
+    if isinstance(entries, Unread):
         return  # lines that could not be read as a history: they stay as they are
-    state = choices["review_state"].value
-    when = at or choices["updated_at"].value
-    steps = tuple(HistoryEntry(when, by, state, state, _note(name, take[name], labels)) for name in fields)
+    state = state_of(choices, three)
+    when = at or time_of(choices, three)
+    steps = (
+        HistoryEntry(when, by, state, state, _note(name, take[name], labels))
+        for name in sorted(take, key=order)
+    )
     choices["review_history"] = Choice("review_history", (*entries, *steps), "both")
 
 

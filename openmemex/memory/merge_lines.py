@@ -11,8 +11,8 @@ from typing import Any
 
 from openmemex.errors import Refused
 from openmemex.memory.fences import BOM, Unreadable
-from openmemex.memory.merge_rules import Choice, same
 from openmemex.memory.merge_sides import ABSENT, SCOPE, Lines, Three, Unread, Version, field_name
+from openmemex.memory.merge_values import Choice, same
 from openmemex.memory.model import FIELD_BY_NAME
 from openmemex.memory.reading import Document, parse
 from openmemex.memory.rewriting import rewrite
@@ -84,14 +84,19 @@ def _front(three: Three, choices: Mapping[str, Choice]) -> str:
 
 
 def _names(ours: Version, theirs: Version) -> list[str]:
-    names = list(ours.lines or ())
-    at = 0
+    """Ours' fields in their order; those of theirs alone behind the one that they follow there."""
+    known = ours.lines or {}
+    behind: dict[str, list[str]] = {}
+    last = ""
     for name in theirs.lines or ():
-        if name in names:
-            at = names.index(name) + 1
+        if name in known:
+            last = name
         else:
-            names.insert(at, name)
-            at += 1
+            behind.setdefault(last, []).append(name)
+    names = behind.pop("", [])
+    for name in known:
+        names.append(name)
+        names += behind.get(name, ())
     return names
 
 
@@ -105,20 +110,12 @@ def _own_lines(name: str, choice: Choice, three: Three) -> tuple[str, list[str]]
         own = ours
     else:
         own = theirs if base == ours or not ours else ours
-    comments: list[str] = []
-    if own:
-        here = set(own.replace("\r", "").split("\n"))
-        known = three.base.comments(name) if three.base else []
-        for version in (three.ours, three.theirs):
-            if version.own_lines(name) != own:
-                comments += [
-                    comment
-                    for comment in version.comments(name)
-                    if comment not in known
-                    and comment not in comments
-                    and not any(line.endswith(comment) for line in here)
-                ]
-    return own, comments
+    versions = [version for version in three.versions if version is not None]
+    here = next((version.comments(name) for version in versions if version.own_lines(name) == own), [])
+    known = {*here, *(three.base.comments(name) if three.base else ())}
+    # Of a field that is gone the comments are too.
+    added = [comment for version in versions[-2:] for comment in version.comments(name) if own]
+    return own, [comment for comment in dict.fromkeys(added) if comment not in known]
 
 
 def _above(name: str, three: Three) -> str:

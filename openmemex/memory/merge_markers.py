@@ -13,8 +13,9 @@ from typing import Final, NamedTuple
 from openmemex.errors import OpenMemexError
 from openmemex.memory.fences import BOM, Unreadable, fence_after, split
 from openmemex.memory.merge_lines import apply
-from openmemex.memory.merge_rules import Clash, decide
+from openmemex.memory.merge_rules import decide
 from openmemex.memory.merge_sides import Three, Version, in_one_form, read, with_base
+from openmemex.memory.merge_values import Clash
 
 
 class Labels(NamedTuple):

@@ -45,6 +45,7 @@ class Version:
         parts = self.front.parts
         self.text = parts.text[parts.start : parts.end]
         self.lines, self.below = _cut(self.front)
+        self._nodes: dict[str, tuple[Scalar, Node]] | None = None
         self.extra = {field_name(name): value for name, value in self.memory.extra.items()}
         self._unread = {problem.field for problem in document.problems}
 
@@ -66,12 +67,12 @@ class Version:
         own = self.own_lines(name)
         if "#" not in own:
             return []
-        for key, node in self.front.root.pairs:
-            if field_name(key.value) == name:
-                start = line_start(self.text, key.start)
-                spans = [(key.start, key.end), *_leaves(self.text, node)]
-                return _comments_between(self.text, start, start + len(own), spans)
-        return []
+        if self._nodes is None:
+            self._nodes = {field_name(key.value): (key, node) for key, node in self.front.root.pairs}
+        key, node = self._nodes[name]
+        start = line_start(self.text, key.start)
+        spans = [(key.start, key.end), *_leaves(self.text, node)]
+        return _comments_between(self.text, start, start + len(own), spans)
 
 
 class Absent:

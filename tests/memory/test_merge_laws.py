@@ -134,6 +134,8 @@ def starts(draw: st.DrawFn) -> bytes:
                     ("role: knowledge\n", "role: 'knowledge'\n# between\n"),
                     ("derived_from: null", "derived_from: |\n  one\n  two"),
                     ("source: user", "source: bogus"),
+                    ("review_state: approved", "review_state: Approved"),
+                    ("type: fact", "type: [fact]"),
                     ("schema_version: 2\n", ""),
                     ("project_name: null", "x_old: [1, 2]\nbody: odd\n\nproject_name: ~"),
                 ]
@@ -329,7 +331,7 @@ def test_a_file_with_markers_is_no_memory_and_loses_nothing(
 )
 def test_markers_come_for_any_bytes(base: bytes | None, ours: bytes | None, theirs: bytes) -> None:
     raw = with_markers(base, ours, theirs)
-    assert re.search(rb"^<{7,} ours$", raw, re.MULTILINE)
+    assert re.search(rb"^<{7,} ours\r?$", raw, re.MULTILINE)
     with pytest.raises(Unreadable):
         split(raw)
     for side in (ours or b"", theirs):
