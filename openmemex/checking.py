@@ -125,7 +125,7 @@ def _case(ws: Workspace, memory_id: str, file: JoinedFile, raws: Mapping[str, by
         version(file.ours),
         version(file.theirs),
         {},
-        file=found,
+        files={file.path: found},
         odd=odd,
         joined=True,
     )

@@ -51,10 +51,10 @@ class Case:
     """One memory in conflict, whole.
 
     `path`: where it belongs when it is settled. `records`: the paths whose stages are settled with it, by
-    path. `elsewhere`: paths without stages that it leaves. `file`: what the work tree has at `path`. `odd`:
-    why nobody but a person with git can settle it ("" for all others). `group`: cases that share a record,
-    which leave their conflict together. `joined`: git joined it without a conflict, and `file` is what came
-    of that.
+    path. `elsewhere`: paths without stages that it leaves. `files`: what the work tree has at each of these
+    (None: nothing). `odd`: why nobody but a person with git can settle it ("" for all others). `group`: cases
+    that share a record, which leave their conflict together. `joined`: git joined it without a conflict, and
+    `files` has what came of that.
     """
 
     memory_id: str
@@ -64,10 +64,21 @@ class Case:
     theirs: Version | None
     records: Mapping[str, Unmerged]
     elsewhere: tuple[str, ...] = ()
-    file: bytes | None = None
+    files: Mapping[str, bytes | None] = field(default_factory=dict)
     odd: str = ""
     group: int = 0
     joined: bool = False
+
+    @property
+    def file(self) -> bytes | None:
+        """What the work tree has where the memory belongs."""
+        return self.files.get(self.path)
+
+    @property
+    def own_paths(self) -> tuple[str, ...]:
+        """Every path of this memory; of a path that git mixed it up with, the other memory is the owner."""
+        paths = dict.fromkeys((self.path, *self.records, *self.elsewhere))
+        return tuple(path for path in paths if path.endswith(f"/{self.memory_id}.md"))
 
 
 @dataclass(frozen=True)
@@ -76,14 +87,14 @@ class Decided:
 
     `how`: merged, deleted, by hand (a person's own file is staged as it stands), or conflict (nothing is
     done). `conflicts` are the fields that only a person can settle (by hand: that one has settled). `rescue`:
-    the file that is replaced holds words that are nowhere else.
+    the files that are replaced or removed and hold words that are nowhere else.
     """
 
     case: Case
     how: str
     merged: Merged | None = None
     conflicts: tuple[Conflict, ...] = ()
-    rescue: bool = field(default=False, compare=False)
+    rescue: tuple[str, ...] = ()
 
 
 # --- putting together what is in conflict ---
@@ -133,7 +144,7 @@ def cases(ws: Workspace, unmerged: Sequence[Unmerged]) -> list[Case]:
         made += _put_together(memory_id, versions, members[memory_id], folders)
     made = _with_moved(ws, _with_originals(ws, made, unmerged), folders)
     root = ws.git.site.root
-    return [_with_file(root, case) for case in _grouped([*made, *odd])]
+    return [_with_files(root, case) for case in _grouped([*made, *odd])]
 
 
 def _owners(
@@ -198,28 +209,23 @@ def _place(
 
 
 def _with_originals(ws: Workspace, made: list[Case], unmerged: Sequence[Unmerged]) -> list[Case]:
-    """Cases that both sides moved to different folders, with what each side really says."""
-    moved = {
-        case.memory_id: (case.ours, case.theirs)
-        for case in made
-        if case.ours and case.theirs and case.ours.path != case.theirs.path
-    }
-    if not moved:
+    """Cases with what each side really says, where git may have put a merge of its own into a stage.
+
+    It does so where it takes one file for renamed to two places: each place then has one stage alone.
+    """
+    alone = {one.path for one in unmerged if [bool(oid) for oid in one[1:4]].count(True) == 1}
+    ours = [case.ours.path for case in made if case.ours and case.ours.path in alone]
+    theirs = [case.theirs.path for case in made if case.theirs and case.theirs.path in alone]
+    if not ours and not theirs:
         return made
-    ours, theirs = ([pair[side].path for pair in moved.values()] for side in (0, 1))
     oids = ws.git.original_blobs(unmerged, ours, theirs)
     raws = ws.git.contents(oids.values())
 
-    def original(version: Version) -> Version:
-        oid = oids.get(version.path)
-        return version if oid is None else Version(version.path, oid, raws[oid])
+    def original(version: Version | None) -> Version | None:
+        oid = oids.get(version.path) if version is not None and version.path in alone else None
+        return version if oid is None or version is None else Version(version.path, oid, raws[oid])
 
-    return [
-        replace(case, ours=original(moved[case.memory_id][0]), theirs=original(moved[case.memory_id][1]))
-        if case.memory_id in moved
-        else case
-        for case in made
-    ]
+    return [replace(case, ours=original(case.ours), theirs=original(case.theirs)) for case in made]
 
 
 def _with_moved(ws: Workspace, made: list[Case], folders: Sequence[str]) -> list[Case]:
@@ -229,12 +235,11 @@ def _with_moved(ws: Workspace, made: list[Case], folders: Sequence[str]) -> list
     if not asked:
         return made
     staged = ws.git.staged(asked)
-    foreign = {case.memory_id for case in made for path in case.records if case.memory_id not in path}
     found: dict[str, Case] = {}
     for case in lacking:
         paths = [f"{folder}/{case.memory_id}.md" for folder in folders]
         at = [path for path in paths if path in staged]
-        if len(at) != 1 or case.memory_id in foreign:
+        if len(at) != 1:
             continue
         oid = staged[at[0]]
         there = Version(at[0], oid, ws.git.contents([oid])[oid])
@@ -257,12 +262,15 @@ def _grouped(made: list[Case]) -> Iterator[Case]:
         yield replace(case, group=min([group_of[path] for path in case.records] or [number]))
 
 
-def _with_file(root: str, case: Case) -> Case:
-    try:
-        raw, odd = work_tree_file(os.path.join(root, case.path))
-    except OSError as error:
-        return replace(case, odd=case.odd or f"its file can't be read: {error.strerror}")
-    return replace(case, file=raw, odd=case.odd or odd)
+def _with_files(root: str, case: Case) -> Case:
+    files, odd = {}, case.odd
+    for path in case.own_paths:
+        try:
+            files[path], in_the_way = work_tree_file(os.path.join(root, path))
+        except OSError as error:
+            files[path], in_the_way = None, f"{path} can't be read: {error.strerror}"
+        odd = odd or in_the_way
+    return replace(case, files=files, odd=odd)
 
 
 # --- deciding ---
@@ -316,7 +324,7 @@ def decide(
             clash = Conflict("file", *(f"unreadable: {unreadable}",) * 3, "no side can be read")
             return Decided(case, "conflict", None, (clash,))
     how = "deleted" if merged.raw is None else "merged"
-    return Decided(case, how, merged, (), _holds_other_words(case, merged))
+    return Decided(case, how, merged, (), _other_words(case, merged))
 
 
 def check_takes(decided: Iterable[Decided], takes: Takes) -> None:
@@ -334,20 +342,19 @@ def check_takes(decided: Iterable[Decided], takes: Takes) -> None:
         raise UsageError("No file here is in conflict.", "`open-memex resolve` lists what is.")
 
 
-def settlements(decided: Decided, root: str, *, staged: bool = True) -> list[Settlement]:
+def settlements(decided: Decided, *, staged: bool = True) -> list[Settlement]:
     """What has to be written for a case that is decided, and `staged`."""
     case = decided.case
     mode = next((record.mode for record in case.records.values()), "100644")
-    data = None if decided.merged is None else decided.merged.raw
     keep = decided.how == "by hand"
     steps = []
-    if keep or data is not None or case.file is not None or case.path in case.records:
-        data = case.file if keep else data
-        steps.append(Settlement(case.path, data, case.file, mode, keep, staged))
-    for path in (*case.records, *case.elsewhere):
-        # The path of another memory that git mixed this one up with is that one's own to settle.
-        if path != case.path and path.endswith(f"/{case.memory_id}.md"):
-            steps.append(Settlement(path, None, work_tree_file(os.path.join(root, path))[0]))
+    for path in case.own_paths:
+        file = case.files.get(path)
+        data = None
+        if path == case.path:
+            data = file if keep else decided.merged.raw if decided.merged is not None else None
+        if data is not None or file is not None or path in case.records or path in case.elsewhere:
+            steps.append(Settlement(path, data, file, mode, keep and path == case.path, staged))
     return steps
 
 
@@ -375,26 +382,30 @@ def _made_by_hand(case: Case, merged: Merged) -> bool:
     return not _unreadable(case, case.file)
 
 
-def _holds_other_words(case: Case, merged: Merged) -> bool:
-    """Whether the work tree's file has lines that neither a side nor the merge has."""
-    if case.file is None:
-        return False
+def _other_words(case: Case, merged: Merged) -> tuple[str, ...]:
+    """The paths whose file has lines that neither a side nor the merge has."""
     versions = [one.raw for one in (case.base, case.ours, case.theirs) if one is not None]
     known = _lines([*versions, *([merged.raw] if merged.raw is not None else [])])
-    others = {
-        line
-        for line in _lines([case.file]) - known
-        # An entry of the history that says what was taken is from a resolve that was interrupted.
-        if line.strip() and not _MARKER.match(line) and 'note: "merge: ' not in line
-    }
-    if not others:
-        return False
+    found = []
+    for path, file in case.files.items():
+        others = {
+            line
+            for line in _lines([file] if file is not None else []) - known
+            # An entry of the history that says what was taken is from a resolve that was interrupted.
+            if line.strip() and not _MARKER.match(line) and 'note: "merge: ' not in line
+        }
+        if others and not others <= _lines([_marked(case)]):
+            found.append(path)
+    return tuple(found)
+
+
+def _marked(case: Case) -> bytes:
+    """The file that the merge driver leaves in this conflict; nothing where there can be none."""
     base, ours, theirs = (None if one is None else one.raw for one in (case.base, case.ours, case.theirs))
     try:
-        marked = merge.with_markers(base, ours, theirs, stem=case.memory_id)
+        return merge.with_markers(base, ours, theirs, stem=case.memory_id)
     except OpenMemexError:
-        return True
-    return bool(others - _lines([marked]))
+        return b""
 
 
 def plain(raw: bytes) -> bytes:

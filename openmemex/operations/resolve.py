@@ -214,15 +214,16 @@ def _check_takes(found: _Found, chosen: set[str], takes: Takes) -> None:
 
 
 def _rescue(ws: Workspace, settled: Sequence[Decided]) -> list[Notice]:
-    """Keep what a person typed into a file that is about to be replaced."""
+    """Keep what a person typed into a file that is about to be replaced or removed."""
     home = ws.repository_home()
     notices = []
     for one in settled:
-        if one.rescue and one.case.file is not None and home is not None:
-            kept = files.rescue(home, one.case.memory_id, one.case.file)
-            notices.append(
-                Notice("rescued", f"{one.case.path} held lines that no side has: the file is kept in {kept}")
-            )
+        for path in one.rescue:
+            raw = one.case.files[path]
+            if home is not None and raw is not None:
+                kept = files.rescue(home, one.case.memory_id, raw)
+                told = f"{path} held lines that no side has: the file is kept in {kept}"
+                notices.append(Notice("rescued", told))
     return notices
 
 
@@ -230,11 +231,10 @@ def _write(
     ws: Workspace, found: _Found, settled: Sequence[Decided], mending: Sequence[Decided], *, staged: bool
 ) -> dict[str, str]:
     """Write and stage; gives why a memory was left after all (by id)."""
-    root = ws.git.site.root
     owner: dict[str, str] = {}
     steps = []
     for one, in_git in [*((each, True) for each in settled), *((each, staged) for each in mending)]:
-        for step in settling.settlements(one, root, staged=in_git):
+        for step in settling.settlements(one, staged=in_git):
             owner[step.path] = one.case.memory_id
             steps.append(step)
     if not steps:

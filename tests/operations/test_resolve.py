@@ -551,6 +551,47 @@ def test_a_new_memory_that_git_took_for_a_renamed_one(conflicts, here, git):
     assert conflicts.status() == ""
 
 
+def test_both_deleted_a_memory_and_each_added_one_like_it(conflicts, here, git):
+    """git takes the old one for renamed to two places, and puts a merge of both new ones into each."""
+    mine, others = text_of(2, tags="[mine]"), text_of(3, type="todo")
+    conflicts.apart({1: BASE}, {1: None, 2: mine}, {1: None, 3: others})
+    told = git.run("merge", "topic", cwd=conflicts.repo).stdout
+    assert "rename/rename" in told
+    done = resolve(here(conflicts.repo))
+    assert ids(done.done) == [ID, memory_id(2), memory_id(3)] and not done.needs_a_person
+    assert not conflicts.file(1).exists() and conflicts.stages() == ""
+    assert (conflicts.file(2).read_text(), conflicts.file(3).read_text()) == (mine, others)
+    git("merge", "--continue", cwd=conflicts.repo)
+    assert conflicts.status() == ""
+
+
+def test_both_deleted_a_memory_and_one_added_one_like_it(conflicts, here, git):
+    mine = text_of(2, tags="[mine]")
+    conflicts.apart({1: BASE}, {1: None, 2: mine}, {1: None})
+    told = git.run("merge", "topic", cwd=conflicts.repo).stdout
+    assert "rename/delete" in told
+    done = resolve(here(conflicts.repo))
+    assert ids(done.done) == [ID, memory_id(2)] and not done.needs_a_person
+    assert conflicts.file(2).read_text() == mine and not conflicts.file(1).exists()
+    git("merge", "--continue", cwd=conflicts.repo)
+    assert conflicts.status() == ""
+
+
+def test_what_a_person_typed_at_a_place_that_is_left_is_kept_aside(make_repo, git, here, home):
+    c = Conflicts(make_repo(), git, ".ai/memory")
+    c.commit({1: BASE}, "base")
+    for branch, folder in (("topic", ".open-memex"), ("main", ".ai/open-memex")):
+        git("switch", "-q", *(["-c"] if branch == "topic" else []), branch, cwd=c.repo)
+        git("mv", ".ai/memory", folder, cwd=c.repo)
+        git("commit", "-q", "-m", branch, cwd=c.repo)
+    git.run("merge", "topic", cwd=c.repo)
+    c.file(1, ".open-memex").write_text(BASE + "Typed here.\n")
+    done = resolve(here(c.repo))
+    assert ids(done.done) == [ID] and not c.file(1, ".open-memex").exists()
+    (kept,) = (home.data / "rescued").iterdir()
+    assert "Typed here." in kept.read_text() and str(kept) in done.notices[0].text
+
+
 def test_a_file_where_the_other_side_has_a_folder_is_told_and_left(conflicts, here, git):
     conflicts.commit({2: text_of(2)}, "base")
     git("switch", "-q", "-c", "topic", cwd=conflicts.repo)
