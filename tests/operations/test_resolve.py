@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -663,6 +664,23 @@ def test_a_driver_that_is_not_there_loses_nothing(conflicts, here, git):
     assert conflicts.file(1).read_text() == OURS
     assert ids(resolve(here(conflicts.repo)).done) == [ID]
     assert read(conflicts.file(1)).importance == "high"
+
+
+@pytest.mark.parametrize("style", ["merge", "diff3"])
+def test_what_the_merge_driver_left_is_settled_like_what_git_left(style, conflicts, here, git, home):
+    (conflicts.repo / ".gitattributes").write_text("*.md merge=openmemex\n")
+    driver = f"{sys.executable} -m openmemex merge-driver %O %A %B %P"
+    git("config", "merge.openmemex.driver", driver, cwd=conflicts.repo)
+    git("config", "merge.conflictStyle", style, cwd=conflicts.repo)
+    conflicts.apart({1: BASE}, {1: OURS}, {1: THEIRS.replace("the VPN", "no VPN")})
+    assert git.run("merge", "topic", cwd=conflicts.repo).returncode == 1
+    left = conflicts.file(1).read_text()
+    assert "tags: [a, b, c]" in left and left.count("<<<<<<<") == 1, "merged but for one field"
+    assert ids(preview(here(conflicts.repo)).open) == [ID]
+    done = resolve(here(conflicts.repo), [ID], Takes({"type": "theirs"}))
+    assert done.notices == () and not (home.data / "rescued").exists()
+    memory = read(conflicts.file(1))
+    assert (memory.type, memory.tags, memory.body) == ("lesson", ("a", "b", "c"), "Deploys need no VPN.\n")
 
 
 def test_what_a_person_typed_into_a_conflicted_file_is_kept_aside(conflicts, here, git, home):
