@@ -19,13 +19,15 @@ _VALUE = rf"{_QUOTED}|{_PLAIN}"
 _LINE = re.compile(
     rf"([A-Za-z_][A-Za-z0-9_]*):"
     rf"(?: ({_PLAIN})| ({_QUOTED})| \[((?:(?:{_VALUE})(?:, (?:{_VALUE}))*)?)\]|"
-    rf"(?=\n- \{{at: ))\n"
+    rf"(?=\n- \{{(?:at|rel): ))\n"
 )
 _ENTRY = re.compile(
     rf"- \{{at: ({_VALUE}), by: ({_VALUE}), from: ({_VALUE}), to: ({_VALUE}), note: ({_VALUE})\}}\n"
 )
+_LINK = re.compile(rf"- \{{rel: ({_VALUE}), to: ({_VALUE})\}}\n")
 _ITEM = re.compile(_VALUE)
 _ENTRY_KEYS = ("at", "by", "from", "to", "note")
+_LINK_KEYS = ("rel", "to")
 
 
 def quick_scan(text: str, start: int, end: int) -> Collection | None:
@@ -90,10 +92,17 @@ def _scalar(text: str, start: int, end: int) -> Scalar:
 
 
 def _entries(text: str, at: int, end: int, start: int, node: Collection) -> int:
-    """Add the review entries that stand at `at` to `node`; where they end."""
-    while (entry := _ENTRY.match(text, at, end)) is not None:
+    """Add the review entries or links that stand at `at` to `node`; where they end."""
+    keys: tuple[str, ...] = _ENTRY_KEYS
+    while True:
+        entry = (_ENTRY if keys is _ENTRY_KEYS else _LINK).match(text, at, end)
+        if entry is None:
+            if keys is _LINK_KEYS or node.items:
+                return at
+            keys = _LINK_KEYS
+            continue
         inner = Collection(True, True, at - start + 2)
-        for number, name in enumerate(_ENTRY_KEYS, 1):
+        for number, name in enumerate(keys, 1):
             first, last = entry.span(number)
             first, last = first - start, last - start
             key = Scalar(name, None, None, first - 2 - len(name), first - 2)
@@ -102,4 +111,3 @@ def _entries(text: str, at: int, end: int, start: int, node: Collection) -> int:
         inner.end = node.end = at - start - 1
         inner.open = False
         node.items.append(inner)
-    return at

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from openmemex.memory import frontmatter
 from openmemex.memory.fences import Unreadable, split
-from openmemex.memory.model import FIELDS, HistoryEntry, Memory
+from openmemex.memory.model import FIELDS, HistoryEntry, Link, Memory
 from openmemex.memory.yaml_lines import quick_scan
 from openmemex.memory.yaml_parser import scan
 from openmemex.memory.yaml_tree import Collection, resolved, text_of
@@ -42,10 +42,13 @@ NAMES = st.sampled_from([*(field.name for field in FIELDS), "x_team", "Key", "a 
 ENTRY = st.builds(
     "- {{at: {}, by: {}, from: {}, to: {}, note: {}}}".format, VALUES, VALUES, VALUES, VALUES, VALUES
 )
+LINK = st.builds("- {{rel: {}, to: {}}}".format, VALUES, VALUES)
 LINES = (
     st.builds("{}: {}".format, NAMES, VALUES)
     | st.builds("review_history:\n{}\n{}".format, ENTRY, ENTRY)
+    | st.builds("links:\n{}\n{}".format, LINK, LINK | ENTRY)
     | st.builds("{}:".format, NAMES)
+    | LINK
     | ENTRY
     | st.sampled_from(["# comment", "", "  more", "...", "---x", "key : value", "key:value"])
 )
@@ -90,7 +93,13 @@ def test_a_file_reads_the_same_either_way(lines, eol):
 def test_the_files_that_we_write_need_no_parser():
     steps = (HistoryEntry("2026-01-01T00:00:00Z", "Ada Example", "draft", "proposed", "why, though?"),)
     memory = Memory(
-        id=ID, body="text\n", scope="project", tags=("a", "with blank", "no"), review_history=steps
+        id=ID,
+        body="text\n",
+        scope="project",
+        tags=("a", "with blank", "no"),
+        review_history=steps,
+        paths=("src/**",),
+        links=(Link("see", ID), Link("see also", "docs/a b.md")),
     )
     parts = split(frontmatter.render(memory))
     assert quick_scan(parts.text, parts.start, parts.end) is not None
