@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal
 
-from openmemex.memory.merge_sides import Side, Three, Unread, Version
+from openmemex.memory.merge_sides import Three, Unread, Version
 from openmemex.memory.merge_values import (
     Choice,
     Clash,
@@ -57,11 +57,16 @@ def review(names: tuple[str, ...], three: Three) -> Outcome:
     return [clash_of(state, three, "each side came to another verdict", names)]
 
 
-def _one_verdict(side: Side, names: tuple[str, ...], three: Three) -> Outcome:
+def _one_verdict(side: Literal["ours", "theirs"], names: tuple[str, ...], three: Three) -> Outcome:
     """One side moved the state, the other only touched fields that explain it."""
     out: Outcome = []
     verdict = value_of(three.side(side), names[0])
+    asks_again = verdict == "proposed" and _changed_content(side, three)
     for name in names:
+        if name == "approved_by" and asks_again:
+            # Whoever approved it meanwhile approved another text.
+            out += all_from(side, (name,), three)
+            continue
         found = scalar_of(name, three)
         explains = name in ("approved_by", "review_note")
         if explains and isinstance(found, Choice) and found.side not in (None, side):
@@ -164,7 +169,8 @@ def time_of(choices: Mapping[str, Choice], three: Three) -> str:
 
 def _approved_since(three: Three, sides: Sequence[Version]) -> bool:
     """Whether an approval is new: only then does a merge that undoes it have to say so."""
-    return any(side.memory.review_state != value_of(three.base, "review_state") for side in sides)
+    names = ("review_state", "approved_by")
+    return any(side.value(name) != value_of(three.base, name) for side in sides for name in names)
 
 
 def _changed_content(side: Literal["ours", "theirs"], three: Three) -> bool:

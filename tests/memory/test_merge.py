@@ -226,6 +226,28 @@ def test_the_approval_of_one_sides_text_is_kept_when_that_text_is_taken():
     assert states == {"base": "proposed", "ours": "approved", "theirs": "proposed"}
 
 
+def test_an_approval_of_a_newer_text_does_not_cover_what_the_other_side_changed_at_once():
+    base = edited(
+        ("review_state: proposed", "review_state: approved"), ("approved_by: null", "approved_by: Bob")
+    )
+    ours = (
+        base.replace(b"OAuth", b"SAML")
+        .replace(b"Bob", b"Dora")
+        .replace(b'T12:00:00Z"\nsup', b'T13:00:00Z"\nsup')
+    )
+    theirs = edited(("type: decision", "type: fact"))
+    memory = read(merge(base, ours, theirs))
+    assert (memory.review_state, memory.approved_by, memory.type, memory.body) == (
+        "proposed",
+        None,
+        "fact",
+        "Use SAML.\n",
+    )
+    assert [(step.at, step.note) for step in memory.review_history] == [
+        ("2026-09-26T13:00:00Z", "merge: type changed while it was approved")
+    ]
+
+
 def test_more_items_than_allowed_merge_with_a_notice():
     many = ", ".join(f"t{number:02}" for number in range(32))
     base = edited(("[needs-review, auth]", f"[{many}]"))
