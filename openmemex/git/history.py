@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
@@ -120,6 +120,8 @@ _LOG: Final = (
     *("--no-follow", "--no-color", "--no-show-signature", "--no-ext-diff", "--no-textconv"),
     *("--encoding=UTF-8", "--format=%x01%H%x02%P%x02%ct%x02%aN%x02%S%x02%s"),
 )
+_REF_KIND: Final = re.compile(r"refs/(?:heads|remotes|tags)/")
+_WALK_SECONDS: Final = 600.0
 _SAFE_NAME: Final = re.compile(r"[0-9A-Za-z._-]+\Z")
 
 
@@ -153,17 +155,14 @@ def versions(repository: Repository, name: str, folders: Sequence[str]) -> list[
     if not tips:
         return []
     here, others = _sides(tips)
-    begin = _first_paths(repository, name, folders, [*here, *others])
+    begin = _first_paths(repository, name, folders, next(iter(tips.values())))
     found = _walk(repository, name, begin, here, others)
     if not found:
         # Nowhere where it is looked for; a folder of another name once may have it.
         found = _walk(repository, name, _paths_anywhere(repository, name, [*here, *others]), here, others)
     shallow = _shallow(repository)
-    mine = _joined([one for one, beside in found if not beside], shallow, {})
-    labels: dict[str, str] = {}
-    for _, oid, label in tips:
-        labels.setdefault(oid, label)
-    side = _joined([one for one, beside in found if beside], shallow, labels)
+    mine = _joined([one for one, beside in found if not beside], shallow)
+    side = _joined([one for one, beside in found if beside], shallow)
     known = {(one.before, one.oid) for one in mine}
     fresh: list[Version] = []
     for one in side:
@@ -183,15 +182,16 @@ def names_in_history(repository: Repository, part: str, folders: Sequence[str]) 
         *("--literal-pathspecs", "log", "--full-history", "--no-renames", "-m", "--name-only", "-z"),
         *("--no-follow", "--no-show-signature", "--diff-filter=AR", "--format=", *here, *others, "--"),
         *folders,
+        seconds=_WALK_SECONDS,
     )
     stems = {os.path.basename(path.strip("\n"))[:-3] for path in done.fields if path.endswith(".md")}
     return sorted(stem for stem in stems if stem.startswith(part) or stem.endswith(part))
 
 
-def _tips(repository: Repository) -> list[tuple[str, str, str]]:
-    """(full name, commit, name for people) of HEAD and each branch, remote branch and tag, HEAD first."""
+def _tips(repository: Repository) -> dict[str, str]:
+    """The commits of HEAD and of each branch, remote branch and tag, HEAD first."""
     _, head = light.head(repository.site)
-    found = [("HEAD", head, "")] if head is not None else []
+    found = {"HEAD": head} if head is not None else {}
     done = repository.git.run(
         *("for-each-ref", "--format=%(refname)%00%(objectname)%00%(*objectname)%00%(objecttype)"),
         *("refs/heads", "refs/remotes", "refs/tags"),
@@ -199,27 +199,28 @@ def _tips(repository: Repository) -> list[tuple[str, str, str]]:
     for line in done.text.splitlines():
         ref, oid, peeled, kind = line.split("\0")
         if kind == "commit" or (kind == "tag" and peeled):
-            label = re.sub(r"^refs/(heads|remotes|tags)/", "", ref)
-            found.append((ref, oid if kind == "commit" else peeled, label))
+            found[ref] = oid if kind == "commit" else peeled
     return found
 
 
-def _sides(tips: Sequence[tuple[str, str, str]]) -> tuple[list[str], list[str]]:
-    """HEAD's commit, and the commits of the other refs that are not the same one, each once."""
-    here = [oid for ref, oid, _ in tips if ref == "HEAD"]
-    return here, list(dict.fromkeys(oid for _, oid, _ in tips if oid not in here))
+def _sides(tips: Mapping[str, str]) -> tuple[list[str], list[str]]:
+    """What names HEAD's commits to `git log`, and what names those of the other refs ([] when all are one).
+
+    By options: a repository may have more refs than a command line can hold.
+    """
+    here = ["HEAD"] if "HEAD" in tips else []
+    own = {tips["HEAD"]} if here else set()
+    return here, ["--branches", "--remotes", "--tags"] if set(tips.values()) - own else []
 
 
-def _first_paths(
-    repository: Repository, name: str, folders: Sequence[str], commits: Sequence[str]
-) -> list[str]:
+def _first_paths(repository: Repository, name: str, folders: Sequence[str], commit: str) -> list[str]:
     """The paths to begin at: where HEAD has the file; else every place where it may have been.
 
     One path alone lets git use the Bloom filters of a commit-graph, several don't.
     """
     paths = list(dict.fromkeys(f"{folder.strip('/')}/{name}".lstrip("/") for folder in folders))
     done = repository.git.run(
-        *("--literal-pathspecs", "ls-tree", "-z", "--name-only", "--full-tree", commits[0], "--", *paths),
+        *("--literal-pathspecs", "ls-tree", "-z", "--name-only", "--full-tree", commit, "--", *paths),
         check=False,
     )
     here = [path for path in paths if path in done.fields]
@@ -230,6 +231,7 @@ def _paths_anywhere(repository: Repository, name: str, commits: Sequence[str]) -
     done = repository.git.run(
         *("log", "--full-history", "--no-renames", "--no-follow", "--no-show-signature", "-m", "--name-only"),
         *("-z", "--format=", "--diff-filter=A", *commits, "--", f":(glob)**/{name}"),
+        seconds=_WALK_SECONDS,
     )
     return list(dict.fromkeys(path.strip("\n") for path in done.fields))
 
@@ -243,15 +245,13 @@ def _walk(
     looked: set[str] = set()
     left = list(begin)
     while left:
-        paths = left
-        seen.update(paths)
-        changes: list[tuple[_Change, bool]] = []
-        if here:
-            changes += [(one, False) for one in _log(repository, [*here], paths)]
-        if others:
-            beside = [*others, *(["--not", *here] if here else [])]
-            changes += [(one, True) for one in _log(repository, beside, paths)]
-        found += changes
+        seen.update(left)
+        changes = _both(repository, left, here, others)
+        if not found:
+            found = changes
+        elif changes:
+            # Only one walk over all paths gives the order of what happened along several.
+            found = _both(repository, sorted(seen), here, others)
         left = []
         for change, _ in changes:
             if not set("AD") & set(change.status) or not change.parents or change.commit in looked:
@@ -263,10 +263,22 @@ def _walk(
     return found
 
 
+def _both(
+    repository: Repository, paths: Sequence[str], here: Sequence[str], others: Sequence[str]
+) -> list[tuple[_Change, bool]]:
+    changes: list[tuple[_Change, bool]] = []
+    if here:
+        changes += [(one, False) for one in _log(repository, here, paths)]
+    if others:
+        beside = [*others, *(["--not", *here] if here else [])]
+        changes += [(one, True) for one in _log(repository, beside, paths)]
+    return changes
+
+
 def _log(repository: Repository, commits: Sequence[str], paths: Sequence[str]) -> list[_Change]:
     if not paths:
         return []
-    done = repository.git.run("--literal-pathspecs", *_LOG, *commits, "--", *paths)
+    done = repository.git.run("--literal-pathspecs", *_LOG, *commits, "--", *paths, seconds=_WALK_SECONDS)
     found: list[_Change] = []
     head: tuple[str, tuple[str, ...], int, str, str, str] | None = None
     tokens = iter(done.out.decode("utf-8", "surrogateescape").split("\0"))
@@ -292,7 +304,7 @@ def _elsewhere(repository: Repository, commit: str, name: str) -> list[str]:
     return list(dict.fromkeys(done.fields))
 
 
-def _joined(changes: Sequence[_Change], shallow: frozenset[str], labels: dict[str, str]) -> list[Version]:
+def _joined(changes: Sequence[_Change], shallow: frozenset[str]) -> list[Version]:
     """One version a commit: going from one path and coming to another is one step, a move."""
     by_commit: dict[str, list[_Change]] = {}
     for change in changes:
@@ -314,7 +326,7 @@ def _joined(changes: Sequence[_Change], shallow: frozenset[str], labels: dict[st
                 "R" if moved else change.status[0],
                 went[0].before if moved else change.before,
                 without_credentials(change.subject),
-                labels.get(change.reached, change.reached) if labels else "",
+                "" if change.reached == "HEAD" else _REF_KIND.sub("", change.reached, count=1),
                 went[0].path if moved else "",
                 commit in shallow,
             )

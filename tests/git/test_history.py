@@ -97,6 +97,34 @@ def test_a_folder_that_moved_is_followed_backwards_and_forwards(team, git):
     assert found[0].came_from == f".ai/open-memex/{team.name}"
 
 
+def test_a_folder_that_moved_there_and_back_keeps_the_order(team, git):
+    team.put("One\n")
+    git("mv", ".ai/open-memex", "away", cwd=team.root)
+    team.commit("away")
+    team.put("Two\n", "away")
+    git("mv", "away", ".ai/open-memex", cwd=team.root)
+    team.commit("back")
+    team.put("Three\n")
+    found = team.versions()
+    assert [one.subject for one in found] == ["change", "back", "change", "away", "change"]
+    assert statuses(found) == ["M", "R", "M", "R", "A"]
+    git("pack-refs", "--all", cwd=team.root)
+    assert team.versions() == found
+
+
+def test_thousands_of_refs_fit(team, git):
+    first = team.put("One\n")
+    second = team.put("Two\n")
+    lines = "".join(
+        f"create refs/tags/t{number} {first if number % 2 else second}\n" for number in range(5000)
+    )
+    git("update-ref", "--stdin", cwd=team.root, stdin=lines)
+    git("tag", "a-tree", "HEAD^{tree}", cwd=team.root)
+    git("tag", "-a", "-m", "x", "a-blob", "HEAD:app.txt", cwd=team.root)
+    assert [one.branch for one in team.versions()] == ["", ""]
+    assert team.versions()[0].commit == second
+
+
 def test_both_sides_of_a_merge_and_its_resolution_are_steps(team, git):
     team.put("One\n\n\n\nfour\n")
     git("switch", "-q", "-c", "side", cwd=team.root)
