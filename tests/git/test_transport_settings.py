@@ -299,7 +299,7 @@ def test_a_fetch_that_would_write_the_checked_out_branch_is_refused_in_gits_word
     git("config", "remote.origin.fetch", "+refs/heads/*:refs/heads/*", cwd=here)
     stage.share(NEW, "The new decision: larch for every gate.")
     before = git("rev-parse", "HEAD", cwd=here)
-    with pytest.raises(Refused, match="(?i)refusing to fetch into"):
+    with pytest.raises(Refused, match=r"(?i)refusing to fetch into"):
         provider(here).pull()
     assert git("rev-parse", "HEAD", cwd=here) == before and git("status", "--porcelain", cwd=here) == ""
 
