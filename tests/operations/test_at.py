@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
+import sys
 
 import pytest
 
@@ -229,3 +232,21 @@ def test_the_plain_answer_is_as_before_after_many_looks_back(om, team):
     for number in range(20):
         assert len(hits(om, team.root, "gateway", f"HEAD~{number}", "--limit", "50")) == 20 - number
     assert om("search", "gateway", "--limit", "50", cwd=team.root) == before
+
+
+def test_several_at_once_with_nothing_known_yet_all_answer_whole(team):
+    for number in range(30):
+        team.put(f"The gateway of day {number}\n")
+    team.commit("one", 0)
+    for number in range(30):
+        team.put(f"The gateway of night {number}\n")
+    team.commit("two", 1)
+    words = [sys.executable, "-m", "openmemex", "search", "gateway", "--json", "--limit", "100", "--at"]
+    running = [
+        (count, subprocess.Popen([*words, rev], cwd=team.root, stdout=subprocess.PIPE, text=True))
+        for rev, count in (("HEAD", 60), ("HEAD~1", 30)) * 3
+    ]
+    for count, process in running:
+        out, _ = process.communicate(timeout=120)
+        assert process.returncode == 0
+        assert len(json.loads(out)["hits"]) == count
