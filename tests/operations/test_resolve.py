@@ -572,7 +572,8 @@ def test_both_deleted_a_memory_and_one_added_one_like_it(conflicts, here, git):
     told = git.run("merge", "topic", cwd=conflicts.repo).stdout
     assert "rename/delete" in told
     done = resolve(here(conflicts.repo))
-    assert ids(done.done) == [ID, memory_id(2)] and not done.needs_a_person
+    # An older git leaves no version of the deleted one.
+    assert ids(done.done) in ([ID, memory_id(2)], [memory_id(2)]) and not done.needs_a_person
     assert conflicts.file(2).read_text() == mine and not conflicts.file(1).exists()
     git("merge", "--continue", cwd=conflicts.repo)
     assert conflicts.status() == ""
@@ -604,8 +605,12 @@ def test_a_file_where_the_other_side_has_a_folder_is_told_and_left(conflicts, he
     conflicts.commit({1: OURS}, "a file")
     git.run("merge", "topic", cwd=conflicts.repo)
     found = resolve(here(conflicts.repo))
-    assert found.misplaced == (f"{conflicts.path(1)}~HEAD",) and found.needs_a_person
-    assert found.next == ("git status",)
+    assert found.needs_a_person and not found.done
+    if found.open:  # an older git keeps the version under the memory's own name
+        assert found.open[0].case.odd == "a folder is in its place"
+    else:
+        assert found.misplaced == (f"{conflicts.path(1)}~HEAD",)
+        assert found.next == ("git status",)
     assert (conflicts.repo / f"{conflicts.path(1)}~HEAD").read_text() == OURS
 
 

@@ -172,8 +172,7 @@ def check_pairs(count: int, seed: int, make_repo, git, tmp_path: Path) -> dict[s
     }
     assert not [one for one in problems.values() if not one.conflicts], "what can be mended was mended"
     in_conflict = {
-        line.rpartition("/")[2][:-3]
-        for line in git("ls-files", "-u", "--format=%(path)", cwd=with_driver.repo).splitlines()
+        line.rpartition("/")[2][:-3] for line in git("ls-files", "-u", cwd=with_driver.repo).splitlines()
     }
     assert still_open == in_conflict, "both see the same conflicts"
 
