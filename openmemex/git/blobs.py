@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
@@ -14,6 +12,7 @@ from openmemex.git.conditions import Checked, rule_files
 from openmemex.git.objects import REGULAR, Change, file_entry
 from openmemex.git.process import Done, Git
 from openmemex.git.repository import Repository
+from openmemex.git.scratch import own_staging_area, scratch
 from openmemex.git.staging import StagedEntry
 from openmemex.git.targets import Target
 from openmemex.git.words import said
@@ -94,11 +93,8 @@ def _converted_by_git(
 
 def _added_to_a_copy(repository: Repository, paths: Sequence[str]) -> dict[str, str]:
     """Let git add the files to a copy of the staging area, which shows what it makes of each."""
-    with tempfile.TemporaryDirectory(prefix="open-memex-") as folder:
-        index = os.path.join(folder, "index")
-        with contextlib.suppress(FileNotFoundError):
-            shutil.copy2(os.path.join(repository.site.git_dir, "index"), index)
-        return _added(repository.git, paths, {"GIT_INDEX_FILE": index})
+    with own_staging_area(repository) as env:
+        return _added(repository.git, paths, env)
 
 
 def _added(
@@ -127,10 +123,11 @@ def _twin(checked: Checked, files: Mapping[str, bytes]) -> Iterator[tuple[Git, d
     """
     repository, base = checked.repository, checked.target.base
     objects = repository.objects
-    with tempfile.TemporaryDirectory(prefix="open-memex-") as folder:
-        folder = os.path.realpath(folder)
+    with scratch(repository) as place:
+        folder = os.path.join(place, "tree")
+        os.mkdir(folder)
         twin = Git(repository.site._replace(root=folder), repository.environ)
-        env = {"GIT_INDEX_FILE": os.path.join(folder, ".git-index")}
+        env = {"GIT_INDEX_FILE": os.path.join(place, "index")}
         entries = []
         for path in [*files, *rule_files(list(files))] if base is not None else []:
             assert base is not None

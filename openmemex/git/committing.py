@@ -17,7 +17,7 @@ from typing import Final
 from openmemex import faults
 from openmemex.errors import Refused, UsageError
 from openmemex.git import blobs as storing
-from openmemex.git import conditions, hooked, light, staging, temporary_tree
+from openmemex.git import conditions, hooked, light, scratch, staging, temporary_tree
 from openmemex.git.commit_result import CommitResult, already, dry_run_of, result_of, still_there
 from openmemex.git.conditions import Checked
 from openmemex.git.locking import repository_lock
@@ -64,6 +64,7 @@ def commit(
     text = _message(message)
     with repository_lock(repository):
         temporary_tree.clear_left(repository)
+        scratch.clear_left(repository)
         if checked is None or not conditions.still_holds(checked, list(files)):
             checked = conditions.check(repository, list(files), branch, onto)
         repository, target = checked.repository, checked.target

@@ -5,24 +5,32 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
 
 from openmemex import faults
 from openmemex.errors import OpenMemexError, Refused
 from openmemex.git import blobs as storing
 from openmemex.git import light, staging
-from openmemex.git.commit_result import THROUGH_GIT, CommitResult, already, result_of
+from openmemex.git.commit_result import THROUGH_GIT, CommitResult, already, result_of, still_there
 from openmemex.git.conditions import Checked, check_places
-from openmemex.git.objects import NO_QUESTIONS, Change, tree_with
+from openmemex.git.objects import NO_QUESTIONS, Change, file_entry, tree_with
 from openmemex.git.process import HOOK_SECONDS, Done
 from openmemex.git.repository import Repository
+from openmemex.git.scratch import own_staging_area
 from openmemex.git.temporary_tree import temporary_tree
 from openmemex.git.words import said
+
+_ATTEMPTS: Final = 4
+_FATAL: Final = 128  # git's own refusals; a hook's are 1
 
 
 def commit_here(checked: Checked, blobs: Mapping[str, Change], message: str) -> CommitResult:
     """`git commit --only` of these files on the branch that is checked out; what else is staged stays so.
 
-    Raises Refused with the hook's words, and the staging area as it was.
+    It works on a copy of the staging area: git reads it before it takes the lock, so that what a person adds
+    in between would be lost, and hooks may take their time. Raises Refused with the hook's words, and the
+    staging area as it was.
     """
     repository, target = checked.repository, checked.target
     if _holds(repository, target.base, blobs):
@@ -33,9 +41,15 @@ def commit_here(checked: Checked, blobs: Mapping[str, Change], message: str) -> 
         faults.reached("submit.staged")
         # Each path is marked as literal by itself: --literal-pathspecs would reach the hooks' own git too.
         names = "".join(f":(top,literal){path}\0" for path in blobs).encode("utf-8", "surrogateescape")
-        only = ("--only", "--pathspec-from-file=-", "--pathspec-file-nul")
-        done = _git_commit(repository, *only, "-m", message, stdin=names)
-        commit = light.read_ref(repository.site, target.ref)
+        only = ("--only", "--pathspec-from-file=-", "--pathspec-file-nul", "-m", message)
+        for _ in range(_ATTEMPTS):
+            with own_staging_area(repository) as env:
+                done = _git_commit(repository, *only, stdin=names, env=env)
+            commit = light.read_ref(repository.site, target.ref)
+            if done.code != _FATAL or commit in (None, target.tip) or _holds(repository, commit, blobs):
+                break
+            # Somebody else's commit came first: once more, on top of it.
+            target = target._replace(tip=commit, base=commit)
         if done.code != 0:
             if commit != target.tip and _holds(repository, commit, blobs):
                 return already(checked, blobs, commit)  # the person's own commit took the files along
@@ -47,7 +61,31 @@ def commit_here(checked: Checked, blobs: Mapping[str, Change], message: str) -> 
         raise
     faults.reached("submit.ref-moved")
     assert commit is not None
-    return _result(checked, blobs, commit, done)
+    result = _result(checked, blobs, commit, done)
+    _follow(checked._replace(target=target), blobs, result)
+    return result
+
+
+def _follow(checked: Checked, blobs: Mapping[str, Change], result: CommitResult) -> None:
+    """Bring into the staging area what hooks changed in the commit or added to it, where the person has not
+    staged something else: their next commit would take it back.
+    """
+    repository, base = checked.repository, checked.target.base
+    now = staging.staged(repository.git, result.files)
+    changes = {}
+    for path in result.files:
+        new = file_entry(repository.objects, result.commit, path)
+        if path in blobs:
+            known = blobs[path].oid
+        else:
+            old = None if base is None else file_entry(repository.objects, base, path)
+            known = None if old is None else old.oid
+        wanted = None if new is None else new.oid
+        if wanted != known and [entry.oid for entry in now.get(path, [])] == ([known] if known else []):
+            changes[path] = Change("000000" if new is None else new.mode, wanted)
+    if changes:
+        staging.stage(repository.git, changes, checked.target.width)
+    staging.refresh(repository.git, still_there({**blobs, **changes}))
 
 
 def commit_elsewhere(checked: Checked, files: Mapping[str, bytes | None], message: str) -> CommitResult:
@@ -89,7 +127,9 @@ def _holds(repository: Repository, commit: str | None, blobs: Mapping[str, Chang
     return tree_with(repository.objects, tree, blobs) == tree
 
 
-def _git_commit(repository: Repository, *options: str, stdin: bytes) -> Done:
+def _git_commit(
+    repository: Repository, *options: str, stdin: bytes, env: Mapping[str, str] = MappingProxyType({})
+) -> Done:
     return repository.git.run(
         *("commit", "--quiet", "--cleanup=whitespace", *options),
         stdin=stdin,
@@ -97,7 +137,7 @@ def _git_commit(repository: Repository, *options: str, stdin: bytes) -> Done:
         seconds=HOOK_SECONDS,
         writes=True,
         own_language=True,
-        env=NO_QUESTIONS,
+        env={**NO_QUESTIONS, **env},
     )
 
 

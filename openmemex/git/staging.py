@@ -9,12 +9,13 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 from openmemex.errors import PartlyDone, Refused
 from openmemex.git.objects import Change
 from openmemex.git.process import Done, Git, GitFailed
 
+_T = TypeVar("_T")
 LOCK_SECONDS: Final = 5.0
 _CHUNK: Final = 400  # paths on one command line: Windows allows 32,767 characters
 _EMPTY_BLOBS: Final = frozenset(
@@ -142,7 +143,7 @@ def lock_file(git: Git) -> str:
 def wait_for_lock(git: Git) -> None:
     """Return when nobody holds the staging area; raises Refused after LOCK_SECONDS."""
     lock = lock_file(git)
-    _patiently(lambda: None if os.path.lexists(lock) else True, lock)
+    patiently(git, lambda: None if os.path.lexists(lock) else True)
 
 
 def _update(git: Git, lines: str, *how: str) -> None:
@@ -159,15 +160,19 @@ def _update(git: Git, lines: str, *how: str) -> None:
         failed.append(done)
         return False
 
-    if not _patiently(attempt, lock):
+    if not patiently(git, attempt):
         raise Refused(
             f"The staging area of {git.folder} can't be written: {failed[-1].reason}",
             "Nothing was committed. `git status` says more.",
         )
 
 
-def _patiently(attempt: Callable[[], bool | None], lock: str) -> bool:
-    """Call `attempt` until it gives an answer, in growing steps of up to half a second, for LOCK_SECONDS."""
+def patiently(git: Git, attempt: Callable[[], _T | None]) -> _T:
+    """Call `attempt` until it gives an answer, in growing steps of up to half a second, for LOCK_SECONDS.
+
+    None is no answer: another git command held the staging area. Raises Refused when that goes on.
+    """
+    lock = lock_file(git)
     end, pause = time.monotonic() + LOCK_SECONDS, 0.02
     while True:
         answer = attempt()

@@ -27,10 +27,10 @@ class Uncommitted:
 class SyncStatus:
     """Where the project's memories stand.
 
-    `outbox`: drafts waiting to be shared, newest first. `on_branches`: submitted to a branch that is not
-    checked out, nor merged. `unpushed`: commits with memories that no remote has yet. `states`: how many memories of the
-    repository are in each review state. `git` says in one line why there is nothing to tell of git ("" when
-    there is).
+    `outbox`: drafts waiting to be shared, newest first. `on_branches`: submitted to a branch that is neither
+    checked out nor merged. `unpushed`: commits with memories that no remote has yet. `states`: how many
+    memories of the repository are in each review state. `git` says in one line why there is nothing to tell
+    of git ("" when there is).
     """
 
     project: Project

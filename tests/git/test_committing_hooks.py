@@ -317,3 +317,65 @@ def test_a_note_that_is_no_note_of_ours_removes_nothing(git, make_repo, tmp_path
         note.write_text(text)
         assert out(repo, branch=f"b{len(text)}").commit
     assert precious.is_dir() and head(git, repo)
+
+
+# --- on the branch that is checked out ---
+
+
+def test_what_hooks_changed_and_added_is_not_taken_back_by_the_persons_next_commit(git, make_repo):
+    repo = busy_repo(git, make_repo)
+    write(repo, M1, FIRST)
+    hook(
+        repo,
+        "pre-commit",
+        f"sed -i s/first/better/ {M1}; echo x >more; echo y >staged; git add {M1} more staged",
+    )
+    before = git("ls-files", "-s", "staged", cwd=repo)
+    result = provider(repo).commit({M1: FIRST}, message="x")
+    assert sorted(result.files) == [M1, "more", "staged"]
+    # What the person has staged of a file stays, whatever the hook committed of it.
+    assert git("ls-files", "-s", "staged", cwd=repo) == before
+    assert git("diff", "--cached", "--name-only", "--", M1, "more", cwd=repo) == ""
+    (repo / ".git" / "hooks" / "pre-commit").unlink()
+    git("commit", "-qm", "mine", cwd=repo)
+    assert "better" in git("show", f"HEAD:{M1}", cwd=repo) and git("show", "HEAD:more", cwd=repo) == "x"
+
+
+def test_a_hook_may_take_its_time_while_the_person_goes_on(git, make_repo, tmp_path):
+    repo = make_repo()
+    hook(repo, "pre-commit", f"touch {tmp_path}/begun; while test ! -e {tmp_path}/go; do sleep 0.05; done")
+    write(repo, M1, FIRST)
+    (repo / "own").write_text("x")
+    code = "import sys; from openmemex.git.provider import GitProvider\n"
+    code += f"GitProvider.open('.').commit({{{M1!r}: {FIRST!r}}}, message='x')\n"
+    process = subprocess.Popen([sys.executable, "-c", code], cwd=repo)
+    while not (tmp_path / "begun").exists():
+        time.sleep(0.02)
+    git("add", "own", cwd=repo)  # not even a lock is in the way
+    (tmp_path / "go").touch()
+    assert process.wait(timeout=60) == 0
+    assert changed_by(git, repo) == [M1] and git("diff", "--cached", "--name-only", cwd=repo) == "own"
+
+
+@pytest.mark.parametrize("kind", ["split", "sparse", "v4"])
+def test_hooks_and_special_staging_areas(git, make_repo, kind):
+    repo = busy_repo(git, make_repo)
+    if kind == "split":
+        git("update-index", "--split-index", cwd=repo)
+    elif kind == "sparse":
+        git("reset", "-q", "--hard", cwd=repo)
+        (repo / "far" / "off").mkdir(parents=True)
+        (repo / "far" / "off" / "x").write_text("x")
+        git("add", "far", cwd=repo)
+        git("commit", "-qm", "far", cwd=repo)
+        git("sparse-checkout", "set", "--cone", "--sparse-index", ".ai", cwd=repo)
+    else:
+        git("update-index", "--index-version=4", cwd=repo)
+    hook(repo, "pre-commit", "git diff --cached --name-only")
+    write(repo, M1, FIRST)
+    before = git("ls-files", "-s", "-t", "--", ".", ":!.ai", cwd=repo)
+    assert provider(repo).commit({M1: FIRST}, message="x").words == (M1,)
+    assert git("ls-files", "-s", "-t", "--", ".", ":!.ai", cwd=repo) == before
+    assert (
+        git("status", "--porcelain", ".ai", cwd=repo) == "" and git("fsck", "--no-dangling", cwd=repo) == ""
+    )

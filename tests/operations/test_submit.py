@@ -1,4 +1,4 @@
-"""Submit in real repositories: each change of a shared memory, each way to a branch, one memory everywhere."""
+"""Submit in real repositories: each change of a shared memory, each way to a branch, one memory in all."""
 
 from __future__ import annotations
 
