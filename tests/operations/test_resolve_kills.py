@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -93,3 +95,18 @@ def test_after_a_kill_between_file_and_staging_area_the_settled_files_are_respec
     assert again["resolved"] == IDS
     assert {n: conflicts.file(n).read_bytes() for n in (1, 2, 3)} == settled
     assert conflicts.stages() == ""
+
+
+def test_two_at_once_settle_each_memory_once(conflicts, run_cli, git, om) -> None:
+    words = [sys.executable, "-m", "openmemex", "resolve", "--all", "--take", "type=theirs", "--json"]
+    both = [
+        subprocess.Popen(words, cwd=conflicts.repo, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        for _ in range(2)
+    ]
+    ended = [(one.communicate(timeout=120), one.returncode) for one in both]
+    assert [code for _, code in ended] == [0, 0], ended
+    resolved = [json.loads(out)["resolved"] for (out, _), _ in ended]
+    assert sorted(resolved) == [[], IDS]
+    assert conflicts.stages() == ""
+    git("merge", "--continue", cwd=conflicts.repo)
+    assert {hit["id"] for hit in om("search", "VPN", cwd=conflicts.repo)["hits"]} == set(IDS)
