@@ -52,19 +52,31 @@ class Problem:
 
 @dataclass(frozen=True)
 class Checked:
-    """How many memories were looked at, as both sides of a merge had a part in them, and what is wrong."""
+    """How many memories were looked at, as both sides of a merge had a part in them, and what is wrong.
+
+    `failed`: why nothing could be looked at ("" when it could).
+    """
 
     count: int = 0
     problems: tuple[Problem, ...] = ()
+    failed: str = ""
 
 
 def check(ws: Workspace, *, since: str | None = None) -> Checked:
     """Look at what the merge in progress and the last merges joined; `since`: at what came after a commit.
 
-    Changes nothing. Each memory is told once, of its last merge.
+    Changes nothing, and never raises: whoever calls it has something else to do. Each memory is told once, of
+    its last merge.
     """
     if ws.site is None or not ws.site.root:
         return Checked()
+    try:
+        return _check(ws, since)
+    except OpenMemexError as error:
+        return Checked(failed=f"what merges joined could not be looked at: {error.message}")
+
+
+def _check(ws: Workspace, since: str | None) -> Checked:
     joins = ws.git.joined(memory_folders(ws), since=since)
     wanted = {
         oid for join in joins for file in join.files.values() for oid in file[1:] if oid and _is_memory(file)

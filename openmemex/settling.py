@@ -18,6 +18,8 @@ from openmemex.memory import frontmatter, merge
 from openmemex.memory.fences import Unreadable
 from openmemex.memory.ids import is_id
 from openmemex.memory.merge import Conflict, Labels, Merged, Side
+from openmemex.results import Notice
+from openmemex.trust import secrets
 from openmemex.workspace import Workspace
 
 USUAL_FOLDERS: Final = (".ai/open-memex", ".open-memex", ".ai/memory")
@@ -356,6 +358,26 @@ def settlements(decided: Decided, *, staged: bool = True) -> list[Settlement]:
         if data is not None or file is not None or path in case.records or path in case.elsewhere:
             steps.append(Settlement(path, data, file, mode, keep and path == case.path, staged))
     return steps
+
+
+def told(decided: Sequence[Decided]) -> list[Notice]:
+    """What must be known of settled memories beside that they are settled."""
+    notices = []
+    for one in decided:
+        memory_id = one.case.memory_id
+        raw = one.case.file if one.merged is None else one.merged.raw
+        if one.how == "by hand":
+            told = f"{memory_id}: the file was settled by hand already; it is staged as it stands"
+            notices.append(Notice("by-hand", told))
+        if one.merged is not None:
+            notices += [Notice("merge", f"{memory_id}: {text}") for text in one.merged.notices]
+        spans = secrets.find(raw.decode("utf-8", "replace")) if raw else []
+        if spans:
+            told = (
+                f"{one.case.path} holds {secrets.kinds_text(spans)} in clear; git brought it, it was left so"
+            )
+            notices.append(Notice("secret", told))
+    return notices
 
 
 def _unreadable(case: Case, raw: bytes) -> str:

@@ -241,11 +241,13 @@ def _merges(ws: Workspace) -> Iterator[_Result]:
     if open_:
         yield False, f"in conflict: {', '.join(one.path for one in open_[:_SHOWN])}", "open-memex resolve"
     checked = checking.check(ws)
+    if checked.failed:
+        yield False, checked.failed, "git fsck"
     for problem in checked.problems[:_SHOWN]:
         yield False, secrets.mask(f"{problem.ids[0]}: {problem.text}").text, problem.fix
     if len(checked.problems) > _SHOWN:
         yield False, f"{len(checked.problems) - _SHOWN} more like that", "open-memex resolve"
-    if not open_ and not checked.problems:
+    if not (open_ or checked.problems or checked.failed):
         joined = f"; {checked.count} were joined by merges, as they should be" if checked.count else ""
         yield True, f"no memory is in conflict{joined}", ""
 

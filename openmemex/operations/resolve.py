@@ -84,6 +84,7 @@ def preview(ws: Workspace, refs: Sequence[str] = ()) -> Resolution:
         checked=found.checked.count,
         misplaced=found.misplaced,
         others=found.others,
+        notices=_unchecked(found),
         next=_next(found, found.decided),
     )
 
@@ -146,7 +147,7 @@ def resolve(
         checked=found.checked.count,
         misplaced=found.misplaced,
         others=found.others,
-        notices=(*rescued, *_told(done + mended), *late_index(fresh)),
+        notices=(*rescued, *settling.told(done + mended), *late_index(fresh), *_unchecked(found)),
         next=_after(found, done, mended, staged=uncommitted),
     )
 
@@ -243,24 +244,9 @@ def _write(
     return {owner[path]: f"{path}: {reason}" for path, reason in result.left.items()}
 
 
-def _told(decided: Sequence[Decided]) -> list[Notice]:
-    """What the writer must know of the settled texts beside that they are settled."""
-    notices = []
-    for one in decided:
-        memory_id = one.case.memory_id
-        raw = one.case.file if one.merged is None else one.merged.raw
-        if one.how == "by hand":
-            told = f"{memory_id}: the file was settled by hand already; it is staged as it stands"
-            notices.append(Notice("by-hand", told))
-        if one.merged is not None:
-            notices += [Notice("merge", f"{memory_id}: {text}") for text in one.merged.notices]
-        spans = secrets.find(raw.decode("utf-8", "replace")) if raw else []
-        if spans:
-            told = (
-                f"{one.case.path} holds {secrets.kinds_text(spans)} in clear; git brought it, it was left so"
-            )
-            notices.append(Notice("secret", told))
-    return notices
+def _unchecked(found: _Found) -> tuple[Notice, ...]:
+    failed = found.checked.failed
+    return (Notice("unchecked", failed),) if failed else ()
 
 
 def _after(

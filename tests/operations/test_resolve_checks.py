@@ -314,6 +314,16 @@ def test_an_octopus_merge_is_no_reason_to_fail(conflicts, here, git):
     assert preview(here(conflicts.repo)).problems == ()
 
 
+def test_a_version_that_is_lost_from_the_repository_stops_nothing_else(conflicts, here, git):
+    approved_and_changed(conflicts)
+    merged_cleanly(conflicts)
+    oid = git("rev-parse", f"topic:{conflicts.path(1)}", cwd=conflicts.repo)
+    (conflicts.repo / ".git" / "objects" / oid[:2] / oid[2:]).unlink()
+    found = preview(here(conflicts.repo))
+    assert found.problems == () and [one.kind for one in found.notices] == ["unchecked"]
+    assert oid in found.notices[0].text
+
+
 def test_a_partial_clone_fetches_nothing_to_look_at_old_merges(conflicts, here, git, tmp_path):
     approved_and_changed(conflicts)
     merged_cleanly(conflicts)
