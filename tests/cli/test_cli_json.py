@@ -58,6 +58,7 @@ WRITTEN = things(
 HIT = {**MEMORY, "score": {"type": "number"}, "lane": TEXT, "age_days": {"type": "integer"}}
 ERROR = things(error=things(message=TEXT, hint=TEXT, code={"enum": [1, 2, 3, 4]}))
 SETTING = {"key": TEXT, "value": {}, "default": {}, "set": YES_NO, "doc": TEXT}
+AT = things(commit=TEXT, when=TIME, asked=TEXT, folder=TEXT, engine=TEXT)
 SHAPES = {
     "search": things(
         query=TEXT, hits=many(things(**HIT)), total=COUNT, index=things(fresh=YES_NO, places=COUNT)
@@ -71,7 +72,40 @@ SHAPES = {
         hidden={"type": "object", "additionalProperties": COUNT},
     ),
     "list": things(items=many(things(**MEMORY)), shown=COUNT, total=COUNT),
+    "search --at": things(
+        query=TEXT,
+        hits=many(things(**HIT)),
+        total=COUNT,
+        index=things(fresh=YES_NO, places=COUNT),
+        at=AT,
+        notices=NOTICES,
+    ),
+    "list --at": things(items=many(things(**MEMORY)), shown=COUNT, total=COUNT, at=AT, notices=NOTICES),
     "show": things(**MEMORY, content=TEXT, front_matter={"type": "object"}),
+    "show --at": things(**MEMORY, content=TEXT, front_matter={"type": "object"}, at=AT, notices=NOTICES),
+    "history": things(
+        id=ID,
+        path=TEXT,
+        engine=TEXT_OR_NULL,
+        steps=many(
+            things(
+                commit=TEXT_OR_NULL,
+                at={"anyOf": [TIME, {"type": "null"}]},
+                by=TEXT_OR_NULL,
+                action=TEXT,
+                place=TEXT,
+                branch=TEXT_OR_NULL,
+                path=TEXT,
+                subject=TEXT_OR_NULL,
+                changes=many({"type": "object", "required": ["field", "from", "to"], "maxProperties": 3}),
+                review=many(
+                    things(at=TEXT, by=TEXT_OR_NULL, **{"from": TEXT_OR_NULL}, to=TEXT, note=TEXT_OR_NULL)
+                ),
+                unreadable={"anyOf": [things(line=COUNT, reason=TEXT), {"type": "null"}]},
+            )
+        ),
+        notices=NOTICES,
+    ),
     "forget": things(
         items=many(things(id=ID, action=TEXT, path=TEXT, note=TEXT_OR_NULL, hint=TEXT_OR_NULL)),
         done=COUNT,
@@ -95,6 +129,9 @@ SHAPES = {
         remote=TEXT,
         before=TEXT_OR_NULL,
         after=TEXT,
+        engine=TEXT,
+        checked=COUNT,
+        problems=many({"type": "object"}),
         fetched_at=TIME,
         authors=many(TEXT),
         added=many(things(**MEMORY)),
@@ -206,6 +243,11 @@ def test_each_command_gives_its_document(place, memex, git, home):
     sent = done("submit", one["id"], shape=SHAPES["submit"])
     assert sent["commit"] == git("rev-parse", "HEAD", cwd=place)
     assert sent["files"] == [f".ai/open-memex/{one['id']}.md"]
+    done("history", one["id"], shape=SHAPES["history"])
+    then = done("search", "vpn", "--at", "HEAD", shape=SHAPES["search --at"])
+    assert [hit["id"] for hit in then["hits"]] == [one["id"]]
+    done("list", "--at", "main", shape=SHAPES["list --at"])
+    done("show", one["id"], "--at", "main", shape=SHAPES["show --at"])
     git("push", "-q", "origin", "main", cwd=place)
     done("pull", shape=SHAPES["pull"])
     done("where", shape=SHAPES["where"])
