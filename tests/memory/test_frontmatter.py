@@ -608,6 +608,17 @@ def test_markers_that_are_only_shown_are_normal_text(body: str, eol: str) -> Non
     assert parse(render(memory(body=body))).memory.body == body
 
 
+@pytest.mark.parametrize("size", [7, 8, 20])
+def test_a_conflict_with_markers_of_any_size_is_one(size: int) -> None:
+    block = "{} a\none\n{}\ntwo\n{} b\n".format(*(sign * size for sign in "<=>"))
+    for body, line in ((f"x\n{block}", 2), (f"{block}```\n{block}```\n", 1), (f"```\nx\n```\n{block}", 4)):
+        assert conflict_line(body) == line
+        assert unreadable(TEMPLATE + body).reason == "unresolved conflict markers"
+    assert conflict_line(f"```\n{block}```\n") == 0
+    front = TEMPLATE.replace("type: decision\n", f"{'<' * size} a\ntype: decision\n")
+    assert unreadable(front).line == 5
+
+
 def test_both_yaml_loaders_read_the_same() -> None:
     samples = [TEMPLATE.encode(), render(FULL)]
     samples += [
