@@ -31,6 +31,7 @@ ALLOWED = {
     "pygit2.settings": {"enable_fsync_gitdir"},
     "self._handle": {"get", "path", "read"},
     "self._writing": {"create_blob", "create_commit", "TreeBuilder", "write"},
+    "handle": {"create_blob", "create_commit", "TreeBuilder", "write"},
 }
 SOURCES = [*sorted(PACKAGE.rglob("*.py")), *sorted((CHECKOUT / "hooks").rglob("*.py"))]
 
