@@ -8,10 +8,11 @@ have a say in are in `hooked`.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from openmemex import faults
@@ -62,7 +63,7 @@ def commit(
     branch. Raises Refused with nothing changed; the message says why.
     """
     text = _message(message)
-    with repository_lock(repository):
+    with repository_lock(repository), _disk_errors(repository):
         temporary_tree.clear_left(repository)
         scratch.clear_left(repository)
         if checked is None or not conditions.still_holds(checked, list(files)):
@@ -82,6 +83,18 @@ def commit(
         # Files that lay still since they were read, and that git stores as they are, it may take by itself.
         quiet = None if converted else seen
         return _commit_objects(checked, blobs, text, quiet)
+
+
+@contextlib.contextmanager
+def _disk_errors(repository: Repository) -> Iterator[None]:
+    """A full or read-only disk is a refusal as any other."""
+    try:
+        yield
+    except OSError as error:
+        raise Refused(
+            f"{error.filename or repository.site.git_dir} can't be read or written: {error.strerror}",
+            "Make room there, or give yourself the right to. Run again, this finishes what was begun.",
+        ) from error
 
 
 def _commit_objects(

@@ -7,6 +7,7 @@ wrong permissions (core.sharedRepository), and makes signed commits.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
@@ -87,12 +88,18 @@ class LibgitObjects:
         self._handle = handle
         self.durable = False
 
-    @property
-    def _writing(self) -> pygit2.Repository:
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[pygit2.Repository]:
         import pygit2
 
         pygit2.settings.enable_fsync_gitdir(self.durable)  # libgit2 has this for the whole process only
-        return self._handle
+        try:
+            yield self._handle
+        except (pygit2.GitError, OSError) as error:
+            raise Refused(
+                f"No object can be written to {self._handle.path}objects: {error}",
+                "Nothing was committed. Make room there, or give yourself the right to write, and try again.",
+            ) from None
 
     def _get(self, oid: str) -> Any:
         found = self._handle.get(oid)
@@ -114,18 +121,20 @@ class LibgitObjects:
                 raise _missing(oid, self._handle.path) from None
 
     def write_blob(self, data: bytes) -> str:
-        return str(self._writing.create_blob(data))
+        with self._writing() as handle:
+            return str(handle.create_blob(data))
 
     def write_tree(self, entries: Mapping[str, Entry]) -> str:
         import pygit2
 
-        builder = self._writing.TreeBuilder()
-        try:
-            for name, entry in entries.items():
-                builder.insert(name, entry.oid, int(entry.mode, 8))
-        except UnicodeEncodeError:  # a neighbour whose name is no UTF-8, which the builder does not take
-            return str(self._writing.write(pygit2.enums.ObjectType.TREE, _raw_tree(entries)))
-        return str(builder.write())
+        with self._writing() as handle:
+            builder = handle.TreeBuilder()
+            try:
+                for name, entry in entries.items():
+                    builder.insert(name, entry.oid, int(entry.mode, 8))
+            except UnicodeEncodeError:  # a neighbour whose name is no UTF-8, which the builder does not take
+                return str(handle.write(pygit2.enums.ObjectType.TREE, _raw_tree(entries)))
+            return str(builder.write())
 
     def write_commit(
         self, tree: str, parents: list[str], message: str, author: Signature, committer: Signature
@@ -133,7 +142,8 @@ class LibgitObjects:
         import pygit2
 
         by, through = pygit2.Signature(*author), pygit2.Signature(*committer)
-        return str(self._writing.create_commit(None, by, through, message, tree, list(parents)))
+        with self._writing() as handle:
+            return str(handle.create_commit(None, by, through, message, tree, list(parents)))
 
 
 def _raw_tree(entries: Mapping[str, Entry]) -> bytes:

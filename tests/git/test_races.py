@@ -30,6 +30,7 @@ for name in sys.argv[1:]:
 def race(git, repo: Path, adds: int, submits: int, *, hooks: bool = False, ways=("here",)) -> None:
     if hooks:
         hook(repo, "pre-commit", "exit 0")
+    git("branch", "memex", cwd=repo)
     names = [f"f{n:03}" for n in range(adds)]
     for name in names:
         (repo / name).write_text(name)
