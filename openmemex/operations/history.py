@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from openmemex.errors import DecisionNeeded, NotFound, Refused, UsageError
+from openmemex.errors import DecisionNeeded, NotFound, OpenMemexError, Refused, UsageError
 from openmemex.life import NOT_HERE, Change, Step, Teller, compared, reviewed
 from openmemex.memory.fences import Unreadable
 from openmemex.memory.ids import is_id, normal_id_part
@@ -58,7 +58,14 @@ def history(ws: Workspace, ref: str) -> Life:
     steps: list[Step] = []
     engine = ""
     if ws.site is not None and not personal:
-        found = ws.git.versions(f"{memory_id}.md", _folders(ws))
+        try:
+            found = ws.git.versions(f"{memory_id}.md", _folders(ws))
+        except OpenMemexError as error:
+            # A draft has a life without git. Of anything else a part would be told as the whole.
+            if not drafts or len(drafts) < len(rows):
+                raise
+            found = []
+            notices.append(Notice("git", f"what git knows of it is not in here: {error.message}"))
         teller.texts = ws.git.texts([oid for one in found for oid in (one.oid, *one.before) if oid])
         engine = "git" if found else ""
         steps += [teller.step(one, found[at + 1 :]) for at, one in enumerate(found)][::-1]

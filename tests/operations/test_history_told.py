@@ -253,3 +253,14 @@ def test_outside_of_git_a_personal_memory_has_a_history(om, tmp_path):
     memory_id = om("add", "Mine", "--scope", "personal", cwd=place)["id"]
     om("edit", memory_id, "--importance", "high", cwd=place)
     assert om("history", memory_id, cwd=place)["steps"][0]["place"] == "personal"
+
+
+def test_without_a_git_program_a_draft_has_a_history_and_a_shared_memory_an_error(om, repo, shared, tmp_path):
+    draft = om("add", "A draft", cwd=repo)["id"]
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    told = om("history", draft, cwd=repo, env={"PATH": str(empty)})
+    assert [step["place"] for step in told["steps"]] == ["outbox"]
+    assert "git was not found" in told["notices"][-1]["text"]
+    failed = om("history", shared, cwd=repo, env={"PATH": str(empty)}, code=1)
+    assert "git was not found" in failed["error"]["message"]
