@@ -98,6 +98,17 @@ class Capabilities(NamedTuple):
     filters: tuple[str, ...] = ()
 
 
+_seen: dict[str | None, str] = {}
+
+
+def _version_on(environ: Mapping[str, str]) -> str:
+    """The version of the git on this PATH; asked once in a process, as several steps of one command want it."""
+    path = environ.get("PATH")
+    if path not in _seen:
+        _seen[path] = process.version(environ)
+    return _seen[path]
+
+
 class Repository:
     """A repository at `site`. Opens libgit2 at the first use of `objects`; `config` is read anew for each
     instance.
@@ -194,7 +205,7 @@ class Repository:
 
     def require_git(self) -> None:
         """Raise Refused where the git on the PATH is missing, or older than this program can work with."""
-        told = process.version(self.environ)
+        told = _version_on(self.environ)
         if process.is_old(told):
             raise Refused(
                 f"git {told} is too old: git {process.oldest()} is the oldest that does what is needed here",
