@@ -102,7 +102,7 @@ _seen: dict[str | None, str] = {}
 
 
 def _version_on(environ: Mapping[str, str]) -> str:
-    """The version of the git on this PATH; asked once in a process, as several steps of one command want it."""
+    """The version of the git on this PATH; asked once in a process: each step of a command wants it."""
     path = environ.get("PATH")
     if path not in _seen:
         _seen[path] = process.version(environ)
