@@ -7,8 +7,6 @@ import os
 from collections.abc import Iterator
 from typing import Final
 
-from filelock import FileLock, Timeout
-
 from openmemex.errors import Refused
 from openmemex.git.repository import Repository
 
@@ -18,6 +16,9 @@ _LOCK_SECONDS: Final = 10
 @contextlib.contextmanager
 def repository_lock(repository: Repository) -> Iterator[None]:
     """One commit at a time in a repository, whichever process makes it; the lock dies with the process."""
+    # Most commands take no lock, and this takes longer to load than they need for their work.
+    from filelock import FileLock, Timeout
+
     path = os.path.join(repository.site.common_dir, "open-memex.lock")
     lock = FileLock(path, timeout=_LOCK_SECONDS, mode=0o666 if repository.shared else 0o644)
     try:

@@ -8,8 +8,6 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from filelock import FileLock, Timeout
-
 from openmemex import paths
 from openmemex.errors import Refused
 
@@ -24,6 +22,9 @@ def lock(data_root: str, key: str, wait: float = WAIT_SECONDS) -> Iterator[None]
     Not reentrant: the same process asking twice waits for itself. Raises Refused naming the file when another
     process holds it longer than `wait` seconds, OpenMemexError when the data root cannot be written.
     """
+    # Most commands take no lock, and this takes longer to load than they need for their work.
+    from filelock import FileLock, Timeout
+
     folder = os.path.join(data_root, "locks")
     name = key if _PLAIN.match(key) else hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:32]
     path = os.path.join(folder, name + ".lock")
