@@ -33,24 +33,24 @@ class Failure(Exception):
     """There is no such git here; the text says why."""
 
 
-def sources() -> list[tuple[str, str]]:
+def sources(apt: str = "/etc/apt") -> list[tuple[str, str]]:
     """(address, apt's options) of the places that this machine takes its distribution's packages from."""
     found: list[tuple[str, str]] = []
-    for file in glob.glob("/etc/apt/sources.list.d/*.sources"):
+    for file in sorted(glob.glob(f"{apt}/sources.list.d/*.sources")):
         for block in re.split(r"\n\s*\n", Path(file).read_text(encoding="utf-8", errors="replace")):
             fields = dict(re.findall(r"^([A-Za-z-]+):[ \t]*(\S.*)$", block, re.MULTILINE))
             if "deb" in fields.get("Types", "").split() and "main" in fields.get("Components", "").split():
                 key = fields.get("Signed-By", "")
                 options = f"[signed-by={key}] " if key.startswith("/") else ""
                 found += [(uri, options) for uri in fields.get("URIs", "").split()]
-    for file in ["/etc/apt/sources.list", *glob.glob("/etc/apt/sources.list.d/*.list")]:
+    for file in [f"{apt}/sources.list", *sorted(glob.glob(f"{apt}/sources.list.d/*.list"))]:
         if os.path.exists(file):
             text = Path(file).read_text(encoding="utf-8", errors="replace")
             pattern = r"^deb[ \t]+(\[[^\]]*\][ \t]+)?(\S+)[ \t]+\S+[ \t].*\bmain\b"
             found += [(uri, options) for options, uri in re.findall(pattern, text, re.MULTILINE)]
     own = [pair for pair in dict.fromkeys(found) if re.search(r"/(debian|ubuntu)/?$", pair[0])]
     if not own:
-        raise Failure("/etc/apt names no place of Debian's or Ubuntu's packages")
+        raise Failure(f"{apt} names no place of Debian's or Ubuntu's packages")
     return own
 
 

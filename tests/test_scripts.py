@@ -136,3 +136,37 @@ def test_every_package_of_the_checkout_is_installed():
     renamed = told["package-dir"]
     assert set(told["packages"]) == folders | set(renamed)
     assert all((CHECKOUT / folder / "__init__.py").is_file() for folder in renamed.values())
+
+
+def test_the_mirror_of_the_other_gits_is_the_machines_own(load, tmp_path):
+    other_gits = load("other_gits")
+    folder = tmp_path / "sources.list.d"
+    folder.mkdir()
+    with pytest.raises(other_gits.Failure, match="names no place"):
+        other_gits.sources(str(tmp_path))
+    (folder / "debian.sources").write_text(
+        "Types: deb\nURIs: http://mirror.test/debian\nSuites: bookworm\nComponents: main\n"
+        "Signed-By: /usr/share/keyrings/key.gpg\n\n"
+        "Types: deb-src\nURIs: http://source.test/debian\nComponents: main\n"
+    )
+    (folder / "other.list").write_text(
+        "deb https://tools.test/apt stable main\n# deb http://off.test/debian x main\n"
+    )
+    (tmp_path / "sources.list").write_text("deb [arch=amd64] http://old.test/debian/ bookworm main contrib\n")
+    assert other_gits.sources(str(tmp_path)) == [
+        ("http://mirror.test/debian", "[signed-by=/usr/share/keyrings/key.gpg] "),
+        ("http://old.test/debian/", "[arch=amd64] "),
+    ]
+
+
+def test_a_machine_without_debians_tools_is_told_so(load, tmp_path, monkeypatch):
+    other_gits = load("other_gits")
+    monkeypatch.setattr(other_gits, "FOLDER", tmp_path)
+    monkeypatch.setattr(other_gits.shutil, "which", lambda name: None)
+    with pytest.raises(other_gits.Failure, match="apt-get is not here"):
+        other_gits.ensure("new", ("testing",), (2, 45), (99, 0))
+    start = tmp_path / "new" / "bin" / "git"
+    start.parent.mkdir(parents=True)
+    start.write_text("#!/bin/sh\necho git version 2.50.1\n")
+    start.chmod(0o755)
+    assert other_gits.ensure("new", ("testing",), (2, 45), (99, 0)) == tmp_path / "new"
