@@ -124,10 +124,10 @@ def sides(repository: Repository, conflicts: Sequence[Unmerged] = ()) -> Sides:
         return Sides("am", "what the patch was made from", here, "the patch")
     if operation == "merge":
         return Sides("merge", "what both come from", here, _merged_side(git, git_dir))
-    if operation == "cherry-pick" and (picked := _first_line(git_dir, "CHERRY_PICK_HEAD")):
+    if operation == "cherry-pick" and (picked := light.read_ref(git.site, "CHERRY_PICK_HEAD")):
         told = _commit(git, picked)
         return Sides("cherry-pick", f"the parent of {told}", here, told)
-    if operation == "revert" and (reverted := _first_line(git_dir, "REVERT_HEAD")):
+    if operation == "revert" and (reverted := light.read_ref(git.site, "REVERT_HEAD")):
         told = _commit(git, reverted)
         return Sides("revert", told, here, f"the parent of {told}")
     stash = _stash_of(git, conflicts)
@@ -186,8 +186,10 @@ def _rebase_sides(git: Git, git_dir: str) -> Sides:
     merging = _first_line(git_dir, "MERGE_HEAD")
     if merging:  # a merge commit is made again (--rebase-merges)
         return Sides("rebase", "what both come from", ours, _named(git, merging) or merging[:10])
-    names = ("REBASE_HEAD", f"{folder}/stopped-sha", f"{folder}/original-commit")
-    mine = next(filter(None, (_first_line(git_dir, name) for name in names)), "")
+    names = (f"{folder}/stopped-sha", f"{folder}/original-commit")
+    mine = light.read_ref(git.site, "REBASE_HEAD") or next(
+        filter(None, (_first_line(git_dir, name) for name in names)), ""
+    )
     told = _commit(git, mine) if mine else "your commit"
     where = f" of {branch}" if branch and branch != "detached HEAD" else ""
     return Sides("rebase", f"the parent of {told}", ours, f"your {told}{where}" if mine else told + where)

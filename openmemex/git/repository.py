@@ -287,6 +287,11 @@ class Repository:
         for name, operation in _OPERATIONS:
             if os.path.lexists(os.path.join(self.site.git_dir, name)):
                 return operation
+        if os.path.isdir(os.path.join(self.site.common_dir, "reftable")):
+            # There these are refs, and no files of their own.
+            for name, operation in (("CHERRY_PICK_HEAD", "cherry-pick"), ("REVERT_HEAD", "revert")):
+                if light.read_ref(self.site, name) is not None:
+                    return operation
         return None
 
     def resolve(self, rev: str) -> str:

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import needed
 import pytest
 from merging_repos import Conflicts, memory_id, text_of
 
@@ -238,6 +239,23 @@ def test_outside_of_a_sparse_checkout(conflicts, here, git):
     assert conflicts.stages() == ""
     git("merge", "--continue", cwd=conflicts.repo)
     assert "importance: high" in git("show", f"HEAD:{conflicts.path(1)}", cwd=conflicts.repo)
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_where_refs_are_in_a_reftable_the_sides_are_the_same(name, tmp_path, git, here, monkeypatch):
+    monkeypatch.setenv("PATH", f"{needed.new_git()}{os.pathsep}{os.environ['PATH']}")
+    found = []
+    for store in ("files", "reftable"):
+        repo = tmp_path / store
+        git("init", "-q", "-b", "main", f"--ref-format={store}", str(repo))
+        monkeypatch.setenv("GIT_AUTHOR_DATE", "2026-09-26T12:00:00+00:00")
+        monkeypatch.setenv("GIT_COMMITTER_DATE", "2026-09-26T12:00:00+00:00")
+        c = Conflicts(repo, git)
+        make, operation = OPERATIONS[name]
+        make(c)
+        found.append(preview(here(repo)))
+        assert found[-1].sides.operation == operation and found[-1].open
+    assert found[0].sides == found[1].sides
 
 
 def test_a_memory_written_during_a_rebase_outlives_its_abort(conflicts, om, git):
