@@ -1143,3 +1143,11 @@ def test_a_document_is_a_value() -> None:
     raw = TEMPLATE.encode()
     assert parse(raw) == parse(raw)
     assert isinstance(parse(raw), Document)
+
+
+def test_of_a_list_in_another_order_as_many_lines_as_can_stay_do() -> None:
+    items = [f"- {name}  # about {name}\n" for name in "abcde"]
+    raw = with_lines("paths:\n" + "".join(items))
+    after = rewrite(parse(raw), {"paths": ("b", "c", "x", "d", "a")})
+    left, came = changed_lines(raw, after)
+    assert (left, came) == ([items[0], items[4]], ["- x\n", "- a\n"])

@@ -324,3 +324,25 @@ def test_merging_files_in_our_own_form_loads_nothing_heavy(tmp_path):
     heavy = {"yaml", "dataclasses", "inspect", "ast", "json", "hashlib", "difflib", "subprocess", "pathlib"}
     assert set(done.stdout.split()) & (heavy | {"typer", "rich", "pygit2", "frontmatter"}) == set()
     assert "openmemex" in done.stdout
+
+
+def test_a_note_that_came_with_an_approval_goes_with_it():
+    noted = edited(("review_note: null", "review_note: an older word"))
+    approved = (
+        ("review_state: proposed", "review_state: approved"),
+        ("approved_by: null", "approved_by: Bob"),
+    )
+    ours = edited(*approved, ("review_note: an older word", "review_note: looks good"), text=noted.decode())
+    memory = read(merge(noted, ours, noted.replace(b"OAuth", b"SAML")))
+    assert (memory.review_state, memory.review_note) == ("proposed", "an older word")
+
+
+@pytest.mark.parametrize("old", ["2026-09-26T13:00:00Z", "2026-09-26T12:00:00Z", "2026-09-26T22:00:00+09:00"])
+def test_two_spellings_of_one_instant_come_out_the_same_from_both_sides(old: str):
+    updated = 'updated_at: "2026-09-26T12:00:00Z"'
+    base = edited((updated, f'updated_at: "{old}"'))
+    ours = edited((updated, 'updated_at: "2026-09-26T22:00:00+09:00"'), ("OAuth", "SAML"))
+    theirs = edited((updated, 'updated_at: "2026-09-26T13:00:00Z"'), ("normal", "high"))
+    expected = "2026-09-26T22:00:00+09:00" if old == "2026-09-26T13:00:00Z" else "2026-09-26T13:00:00Z"
+    for one, other in ((ours, theirs), (theirs, ours)):
+        assert read(merge(base, one, other)).updated_at == expected

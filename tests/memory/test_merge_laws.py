@@ -298,6 +298,15 @@ def test_an_approval_never_stands_on_a_text_that_no_side_approved(
     elif m.review_state == "proposed" and dict(merged.decisions).get("review_state") == "proposed":
         assert m.approved_by is None
         assert "changed while it was" in (m.review_history[-1 - len(take)].note or "")
+    versions = {side: read(raw) for side, raw in zip(("base", "ours", "theirs"), triple, strict=True)}
+    for name, side in take.items():
+        again = name in ("review_state", "approved_by", "review_note") and m.review_state == "proposed"
+        if name in FIELD_BY_NAME and not again:
+            assert m.value(name) == versions[side].value(name)
+        elif name == "body":
+            assert m.body == versions[side].body
+        elif not again:
+            assert m.extra.get(name.removesuffix(":")) == versions[side].extra.get(name.removesuffix(":"))
     assert [step.note for step in m.review_history if "taken from" in (step.note or "")] == [
         f"merge: {name} taken from {take[name]}" for name in open_fields
     ]
