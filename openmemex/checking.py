@@ -295,13 +295,18 @@ def _chain_problems(
         oids = {name: getattr(files[name], side) for name in concerned if name in files}
         versions = current | {name: raws[oid] if oid else None for name, oid in oids.items()}
         before |= {(fault.kind, fault.ids) for fault in lifecycle.Chains(_pointers(versions)).faults()}
-    for fault in now.faults():
+    found = now.faults()
+    forks = [frozenset(fault.ids) for fault in found if fault.kind == "fork"]
+    for fault in found:
         touched = [files[f"{one}.md"] for one in fault.ids if f"{one}.md" in files]
         joined = any(one.ours != one.result for one in touched) and any(
             one.theirs != one.result for one in touched
         )
         # `dangling` is left to those who know every memory: only some are looked at here.
         if fault.kind == "dangling" or not joined or (fault.kind, fault.ids) in before:
+            continue
+        # Of several successors one at most is half of a pair: the fork says it all.
+        if fault.kind in ("half", "uneven") and any(fork.issuperset(fault.ids) for fork in forks):
             continue
         fix = "`open-memex show ID` each, then retract the one that is wrong: open-memex status ID retracted"
         yield Problem("chain", fault.ids, concerned[f"{fault.ids[0]}.md"], fault.text, fix, "")

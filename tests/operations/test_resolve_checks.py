@@ -79,7 +79,9 @@ def test_a_key_that_two_branches_brought_in_is_told_with_both_values_and_nothing
     assert raw.count(b"superseded_by:") == 2, "git saw no conflict"
     found = preview(here(conflicts.repo))
     told = {one.rule: one for one in found.problems}
-    assert set(told) == {"unreadable", "chain"} and found.needs_a_person and found.checked == 1
+    assert set(told) == {"unreadable", "chain"} and len(found.problems) == 2
+    assert told["chain"].ids == (ID, NEW_A, NEW_B)
+    assert found.needs_a_person and found.checked == 1
     (conflict,) = told["unreadable"].conflicts
     assert (conflict.field, conflict.ours, conflict.theirs) == ("superseded_by", NEW_A, NEW_B)
     assert told["unreadable"].ids == (ID,) and told["unreadable"].merge == git(

@@ -38,7 +38,7 @@ def register(app: typer.Typer) -> None:
         ids: Annotated[
             list[str] | None,
             typer.Argument(
-                metavar="[ID]",
+                metavar="ID",
                 show_default=False,
                 help="Memories in conflict: ids, or 4 or more characters of their starts or ends. "
                 "None: list them all, and change nothing.",
