@@ -114,6 +114,9 @@ def _file_problems(
         base, ours, theirs, result = (raws[oid] if oid else None for oid in file[1:])
         assert result is not None
         problem = _unreadable(memory_id, file, case, result)
+        if problem is not None and join.base is None:
+            # Without the one base that both sides come from a merge would bring back what a side removed.
+            problem = replace(problem, case=None, conflicts=(), fix=f"mend {file.path} by hand")
         if problem is None and join.base is not None:
             merged = merge.merge(base, ours, theirs, stem=memory_id)
             told = _difference(merged, result, memory_id)
@@ -188,7 +191,10 @@ def _difference(merged: Merged, result: bytes, memory_id: str) -> tuple[str, ...
         return ("file",)
     if plain(merged.raw) == plain(result):
         return None
-    ours = frontmatter.parse(merged.raw, stem=memory_id, default_scope="project").memory
+    try:
+        ours = frontmatter.parse(merged.raw, stem=memory_id, default_scope="project").memory
+    except Unreadable:
+        return ("file",)
     gits = frontmatter.parse(result, stem=memory_id, default_scope="project").memory
     differing = _differing_fields(ours, gits)
     return differing or None

@@ -305,6 +305,29 @@ def test_merges_before_a_commit_are_left_out_when_only_later_ones_are_asked_for(
     assert len(checking.check(here(conflicts.repo), since=f"{tip}^1").problems) == 1
 
 
+def test_a_broken_file_of_a_merge_with_two_bases_is_told_and_left_to_a_person(conflicts, here, git):
+    """A criss-cross merge: each branch has merged the other before."""
+    conflicts.commit({1: text_of(1)}, "base")
+    git("switch", "-q", "-c", "topic", cwd=conflicts.repo)
+    conflicts.commit({2: text_of(2)}, "theirs")
+    git("switch", "-q", "main", cwd=conflicts.repo)
+    conflicts.commit({3: text_of(3)}, "ours")
+    before = git("rev-parse", "main", cwd=conflicts.repo)
+    git("merge", "-q", "--no-edit", "topic", cwd=conflicts.repo)
+    git("switch", "-q", "topic", cwd=conflicts.repo)
+    git("merge", "-q", "--no-edit", before, cwd=conflicts.repo)
+    conflicts.commit({1: text_of(1, type="lesson")}, "theirs")
+    git("switch", "-q", "main", cwd=conflicts.repo)
+    conflicts.commit({1: text_of(1, type="gotcha")}, "ours")
+    assert len(git("merge-base", "--all", "main", "topic", cwd=conflicts.repo).splitlines()) == 2
+    assert git.run("merge", "topic", cwd=conflicts.repo).returncode == 1
+    git("commit", "-q", "-a", "-m", "with markers", cwd=conflicts.repo)
+    (problem,) = preview(here(conflicts.repo)).problems
+    assert (problem.rule, problem.case, problem.conflicts) == ("unreadable", None, ())
+    assert problem.fix == f"mend {conflicts.path(1)} by hand"
+    assert resolve(here(conflicts.repo), [ID]).mended == ()
+
+
 def test_an_octopus_merge_is_no_reason_to_fail(conflicts, here, git):
     conflicts.commit({1: text_of(1)}, "base")
     for number in (2, 3):
