@@ -64,6 +64,12 @@ class Objects(Protocol):
     def entries(self, tree: str) -> dict[str, Entry]:
         """The names directly in a tree."""
 
+    def entry(self, tree: str, name: str) -> Entry | None:
+        """What `name` is directly in a tree; None when there is nothing of that name."""
+
+    def changed_tree(self, tree: str | None, changes: Mapping[str, Entry | None]) -> str | None:
+        """Store the tree `tree` with these names put in or (None) taken out; None when nothing is left."""
+
     def blobs(self, oids: Iterable[str]) -> Iterator[tuple[str, bytes]]:
         """The bytes of each blob, in order. Raises NotFound for one that is not here."""
 
@@ -112,6 +118,24 @@ class LibgitObjects:
 
     def entries(self, tree: str) -> dict[str, Entry]:
         return {entry.name or "": Entry(f"{entry.filemode:06o}", str(entry.id)) for entry in self._get(tree)}
+
+    def entry(self, tree: str, name: str) -> Entry | None:
+        try:
+            found = self._get(tree)[name]
+        except KeyError:
+            return None
+        return Entry(f"{found.filemode:06o}", str(found.id))
+
+    def changed_tree(self, tree: str | None, changes: Mapping[str, Entry | None]) -> str | None:
+        with self._writing() as handle:
+            # Neighbours are copied as they are: their names need not be UTF-8.
+            builder = handle.TreeBuilder() if tree is None else handle.TreeBuilder(self._get(tree))
+            for name, entry in changes.items():
+                if entry is not None:
+                    builder.insert(name, entry.oid, int(entry.mode, 8))
+                elif builder.get(name) is not None:
+                    builder.remove(name)
+            return str(builder.write()) if len(builder) else None
 
     def blobs(self, oids: Iterable[str]) -> Iterator[tuple[str, bytes]]:
         for oid in oids:
@@ -176,6 +200,18 @@ class GitObjects:
             oid, _, name = rest.partition(" ")[2].partition("\t")
             found[name] = Entry(mode, oid)
         return found
+
+    def entry(self, tree: str, name: str) -> Entry | None:
+        return self.entries(tree).get(name)
+
+    def changed_tree(self, tree: str | None, changes: Mapping[str, Entry | None]) -> str | None:
+        entries = {} if tree is None else self.entries(tree)
+        for name, entry in changes.items():
+            if entry is None:
+                entries.pop(name, None)
+            else:
+                entries[name] = entry
+        return self.write_tree(entries) if entries else None
 
     def blobs(self, oids: Iterable[str]) -> Iterator[tuple[str, bytes]]:
         wanted = list(oids)
@@ -255,47 +291,52 @@ def tree_with(objects: Objects, tree: str | None, changes: Mapping[str, Change])
     Needs no staging area, so that what a person has staged can't get in. Trees that end up empty are left
     out, as git's own are. Raises Refused where a path leads through something that is no folder.
     """
-    entries = objects.entries(tree) if tree is not None else {}
     below: dict[str, dict[str, Change]] = {}
+    new: dict[str, Entry | None] = {}
     for path, change in changes.items():
         name, _, rest = path.partition("/")
         if rest:
             below.setdefault(name, {})[rest] = change
-        elif change.oid is None:
-            if name in entries and entries[name].mode != "040000":
-                del entries[name]
-        elif name in entries and entries[name].mode not in REGULAR:
+            continue
+        old = None if tree is None else objects.entry(tree, name)
+        if change.oid is None:
+            if old is not None and old.mode != "040000":
+                new[name] = None
+        elif old is not None and old.mode not in REGULAR:
             raise Refused(f"{path} is no regular file in the commit that this one goes on top of")
         else:
-            entries[name] = Entry(change.mode, change.oid)
+            new[name] = Entry(change.mode, change.oid)
     for name, inner in below.items():
-        old = entries.get(name)
+        old = new.get(name) if name in new or tree is None else objects.entry(tree, name)
         if old is not None and old.mode != "040000":
             if all(change.oid is None for change in inner.values()):
                 continue
             raise Refused(f"{name} is no folder in the commit that this one goes on top of")
         made = tree_with(objects, None if old is None else old.oid, inner)
-        if made is not None:
-            entries[name] = Entry("040000", made)
-        else:
-            entries.pop(name, None)
-    return objects.write_tree(entries) if entries else None
+        new[name] = None if made is None else Entry("040000", made)
+    return objects.changed_tree(tree, new)
 
 
 def folder_entries(objects: Objects, commit: str, folder: str) -> dict[str, Entry]:
     """The names directly in `folder` of a commit's tree; nothing when there is no such folder."""
-    tree = objects.tree_of(commit)
-    for part in folder.split("/"):
-        if not part or part == ".":
-            continue
-        entry = objects.entries(tree).get(part)
-        if entry is None or entry.mode != "040000":
-            return {}
-        tree = entry.oid
-    return objects.entries(tree)
+    tree = _folder(objects, commit, folder)
+    return {} if tree is None else objects.entries(tree)
 
 
 def file_entry(objects: Objects, commit: str, path: str) -> Entry | None:
     """What `path` is in a commit's tree; None when there is nothing of that name."""
     folder, _, name = path.rpartition("/")
-    return folder_entries(objects, commit, folder).get(name)
+    tree = _folder(objects, commit, folder)
+    return None if tree is None else objects.entry(tree, name)
+
+
+def _folder(objects: Objects, commit: str, folder: str) -> str | None:
+    tree = objects.tree_of(commit)
+    for part in folder.split("/"):
+        if not part or part == ".":
+            continue
+        entry = objects.entry(tree, part)
+        if entry is None or entry.mode != "040000":
+            return None
+        tree = entry.oid
+    return tree

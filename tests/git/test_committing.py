@@ -87,6 +87,20 @@ def test_deleting_the_last_memory_takes_the_folder_out(git, make_repo):
     assert git("status", "--porcelain", cwd=repo) == ""
 
 
+@pytest.mark.parametrize("engine", ["libgit2", "git"])
+def test_a_folder_takes_the_place_of_a_file_and_back(git, make_repo, engine):
+    repo = make_repo()
+    if engine == "git":
+        git("config", "core.sharedRepository", "group", cwd=repo)
+    here = provider(repo)
+    assert here.commit({"a/b": FIRST, "c": FIRST}, message="x", branch="b").engine == engine
+    here.commit({"c": None, "c/d/e": SECOND}, message="x", branch="b")
+    here.commit({"c/d/e": None, "a/b": None}, message="x", branch="b")
+    assert git("ls-tree", "-r", "--name-only", "b", cwd=repo) == "app.txt"
+    assert git("ls-tree", "-r", "--name-only", "b~1", cwd=repo).split() == ["a/b", "app.txt", "c/d/e"]
+    assert git("fsck", "--strict", "--no-dangling", cwd=repo) == ""
+
+
 def test_several_files_at_once_with_a_deletion(git, make_repo):
     repo = make_repo()
     remember(repo)
