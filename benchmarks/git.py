@@ -251,6 +251,17 @@ def reads(place: Place, rounds: int, loaded: Cost) -> Iterator[Row]:
         loaded,
     )
 
+    # Read by git itself, as in the kinds of repository that libgit2 does not serve.
+    place.git("config", "core.sharedRepository", "group")
+    yield compared(
+        "the same, read by the git engine",
+        rounds,
+        lambda: place.cost(process),
+        lambda: place.cost(batch, stdin=asked),
+        loaded,
+    )
+    place.git("config", "--unset", "core.sharedRepository")
+
     def inside() -> Cost:
         provider = GitProvider.open(str(place.repo), place.env)
         assert provider is not None
