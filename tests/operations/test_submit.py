@@ -260,3 +260,35 @@ def test_a_dry_run_pushes_nothing(om, git, make_repo, make_remote) -> None:
     memory = om("add", "the kettle is red", cwd=repo)["id"]
     done = om("submit", memory, "--push", "--dry-run", "--branch", "x", cwd=repo)
     assert done["pushed"] is False and git("branch", "--list", "x", cwd=remote) == ""
+
+
+# --- killed ---
+
+
+@pytest.mark.parametrize(
+    "point",
+    ["tree-noted", "tree-added", "tree-made", "staged", "ref-moved", "branch-noted", "outbox-removed"],
+)
+def test_killed_with_a_branch_and_hooks_the_next_submit_finishes(
+    point, om, run_cli, git, make_repo, tmp_path, monkeypatch
+) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    repo = make_repo()
+    hook(repo, "pre-commit", "exit 0")
+    memory = om("add", "the kettle is red", cwd=repo)["id"]
+    before = everything(git, repo)
+    words = ["submit", memory, "--branch", "memex/kettle"]
+    killed = run_cli(*words, cwd=repo, env={"OPEN_MEMEX_FAULT": f"submit.{point}"})
+    assert killed.returncode == -9
+    assert len(om("search", "kettle", cwd=repo)["hits"]) == 1
+    if point == "outbox-removed":
+        assert om("submit", memory, "--branch", "memex/kettle", cwd=repo)["already"]
+    else:
+        om(*words, cwd=repo)
+    assert changed(git, repo, "memex/kettle") == [f"A\t{path_of(memory)}"]
+    assert git("rev-parse", "memex/kettle~1", cwd=repo) == git("rev-parse", "main", cwd=repo)
+    assert everything(git, repo) == before and list(temporary.iterdir()) == []
+    assert om("sync-status", cwd=repo)["outbox"] == [] and seen(om, repo)["branch"] == "memex/kettle"
+    assert git("fsck", "--strict", "--no-dangling", cwd=repo) == ""
