@@ -231,6 +231,7 @@ def test_documents_for_machines_have_the_documented_keys(make_repo, make_remote,
         "submit": json.loads(run_cli("submit", added["id"], "--json", cwd=repo).stdout),
     }
     runs["pull"] = json.loads(run_cli("pull", "--json", cwd=repo).stdout)
+    runs["resolve"] = json.loads(run_cli("resolve", "--json", cwd=repo).stdout)
     runs["forget"] = json.loads(run_cli("forget", added["id"], "--yes", "--json", cwd=repo).stdout)
     rows = {
         name: row
