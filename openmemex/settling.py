@@ -19,10 +19,10 @@ from openmemex.memory.fences import Unreadable
 from openmemex.memory.ids import is_id
 from openmemex.memory.merge import Conflict, Labels, Merged, Side
 from openmemex.results import Notice
+from openmemex.store import homes
 from openmemex.trust import secrets
 from openmemex.workspace import Workspace
 
-USUAL_FOLDERS: Final = (".ai/open-memex", ".open-memex", ".ai/memory")
 _ID_LINE = re.compile(rb"^id[ \t]*:[ \t]*[\"']?([0-9A-Z]{26})\b", re.MULTILINE)
 _MARKER = re.compile(r"(<{7,}|>{7,}|\|{7,}|={7,})(?: |\Z)")
 
@@ -104,7 +104,7 @@ class Decided:
 
 def memory_folders(ws: Workspace) -> tuple[str, ...]:
     """The folders (from the top of the work tree) that hold memories here, the configured one first."""
-    return tuple(dict.fromkeys((ws.settings.memory_dir.strip("/"), *USUAL_FOLDERS)))
+    return tuple(dict.fromkeys((ws.settings.memory_dir.strip("/"), *homes.USUAL_FOLDERS)))
 
 
 def memory_id_of(path: str, folders: Iterable[str]) -> str | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from openmemex.cli import plain
 from openmemex.cli.escape import one_line
 from openmemex.cli.terminal import Screen
-from openmemex.trust import secrets
+from openmemex.trust.showing import shown_value
 
 if TYPE_CHECKING:
     from openmemex.checking import Problem
@@ -31,9 +31,9 @@ def resolution_json(result: Resolution) -> dict[str, Any]:
         ],
         "operation": result.sides.operation,
         "sides": {
-            "base": masked(result.sides.base),
-            "ours": masked(result.sides.ours),
-            "theirs": masked(result.sides.theirs),
+            "base": shown_value(result.sides.base),
+            "ours": shown_value(result.sides.ours),
+            "theirs": shown_value(result.sides.theirs),
         },
         "details": [
             {
@@ -64,7 +64,7 @@ def problem_json(problem: Problem) -> dict[str, Any]:
         "ids": list(problem.ids),
         "path": problem.path,
         "rule": problem.rule,
-        "text": masked(problem.text),
+        "text": shown_value(problem.text),
         "fix": problem.fix,
         "merge": problem.merge or None,
         "conflicts": [_conflict_json(problem.ids[0], problem.path, one) for one in problem.conflicts],
@@ -75,23 +75,12 @@ def _conflict_json(memory_id: str, path: str, conflict: Conflict) -> dict[str, A
     return {
         "id": memory_id,
         "field": conflict.field,
-        "base": masked(conflict.base),
-        "ours": masked(conflict.ours),
-        "theirs": masked(conflict.theirs),
-        "why": masked(conflict.why),
+        "base": shown_value(conflict.base),
+        "ours": shown_value(conflict.ours),
+        "theirs": shown_value(conflict.theirs),
+        "why": shown_value(conflict.why),
         "path": path,
     }
-
-
-def masked(value: Any) -> Any:
-    """A value of a field without the secrets in its texts."""
-    if isinstance(value, str):
-        return secrets.mask(value).text
-    if isinstance(value, list | tuple):
-        return [masked(one) for one in value]
-    if isinstance(value, dict):
-        return {key: masked(one) for key, one in value.items()}
-    return value
 
 
 def resolution_lines(result: Resolution, screen: Screen) -> Iterator[str]:
@@ -138,7 +127,7 @@ def problem_lines(problems: Sequence[Problem], screen: Screen, *, first: int = 1
         yield screen.style(f"Merged without a conflict, but look at: {len(problems)}", "bold")
     for number, problem in enumerate(problems, first):
         when = f" (merge {problem.merge[:10]})" if problem.merge else ""
-        yield one_line(f"{number}. {problem.ids[0]}{when}: {masked(problem.text)}")
+        yield one_line(f"{number}. {problem.ids[0]}{when}: {shown_value(problem.text)}")
         for conflict in problem.conflicts:
             yield from _conflict_lines(conflict, problem.ours, problem.theirs)
         yield f"   {one_line(problem.fix)}"
@@ -160,14 +149,14 @@ def _what_became(one: Decided) -> str:
 
 
 def _conflict_lines(conflict: Conflict, ours: str, theirs: str) -> Iterator[str]:
-    why = f" ({masked(conflict.why)})" if conflict.why else ""
+    why = f" ({shown_value(conflict.why)})" if conflict.why else ""
     yield "   " + one_line(f"{conflict.field}{why}")
     for name, side, value in (
         ("base", "", conflict.base),
         ("ours", ours, conflict.ours),
         ("theirs", theirs, conflict.theirs),
     ):
-        label = one_line(f"{name}, {masked(side)}" if side else name)
+        label = one_line(f"{name}, {shown_value(side)}" if side else name)
         shown = _value_lines(value)
         if len(shown) == 1:
             yield f"     {label}: {shown[0]}"
@@ -181,8 +170,8 @@ def _value_lines(value: Any) -> list[str]:
     if value is None:
         return ["nothing"]
     if isinstance(value, list | tuple):
-        return [one_line(", ".join(str(masked(one)) for one in value)) or "nothing"]
-    lines = str(masked(value)).strip("\n").split("\n")
+        return [one_line(", ".join(str(shown_value(one)) for one in value)) or "nothing"]
+    lines = str(shown_value(value)).strip("\n").split("\n")
     shown = [one_line(line)[:_WIDE] for line in lines[:_LINES]]
     if len(lines) > _LINES:
         shown.append(f"… {len(lines) - _LINES} more lines")
