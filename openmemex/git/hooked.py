@@ -137,7 +137,7 @@ def _git_commit(
         seconds=HOOK_SECONDS,
         writes=True,
         own_language=True,
-        env={**NO_QUESTIONS, **env},
+        env={**NO_QUESTIONS, "GIT_ADVICE": "0", **env},  # its advice is not a hook's word
     )
 
 

@@ -6,8 +6,8 @@ every trace afterwards. A note in the git folder says what is being made before 
 behind is recognised by it and removed by the next run that holds the repository's lock.
 
 The checkout is whole, because a hook may read any file of it; a sparse checkout stays as sparse as the
-person's own (git 2.36). Files that LFS keeps elsewhere are not fetched. `post-checkout` is not run: this is
-no switch that the person made.
+person's own. Files that LFS keeps elsewhere are not fetched. `post-checkout` is not run: this is no switch
+that the person made.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ def _checked_out(repository: Repository, folder: str, target: Target) -> Reposit
     tree = Repository(site, repository.environ)
     # What LFS keeps on a server stays there: a hook sees the pointers.
     done = tree.git.run(
-        *("reset", "--hard", "--quiet"),
+        *(*_as_sparse(repository, admin), "reset", "--hard", "--quiet"),
         check=False,
         writes=True,
         seconds=HOOK_SECONDS,
@@ -167,6 +167,19 @@ def _checked_out(repository: Repository, folder: str, target: Target) -> Reposit
         )
     faults.reached("submit.tree-made")
     return tree
+
+
+def _as_sparse(repository: Repository, admin: str) -> list[str]:
+    """The options that make the checkout as sparse as the person's own (git does so by itself since 2.36)."""
+    if not repository.config.flag("core.sparsecheckout"):
+        return []
+    patterns, copy = (os.path.join(f, "info", "sparse-checkout") for f in (repository.site.git_dir, admin))
+    if os.path.exists(patterns) and not os.path.exists(copy):
+        os.makedirs(os.path.dirname(copy), exist_ok=True)
+        shutil.copyfile(patterns, copy)
+    cone = repository.config.get("core.sparsecheckoutcone")  # unset, it depends on git's version
+    how = ["-c", f"core.sparseCheckoutCone={cone}"] if cone else []
+    return ["-c", "core.sparseCheckout=true", *how]
 
 
 def clear_left(repository: Repository) -> None:
