@@ -261,7 +261,7 @@ def test_scope_does_not_change_by_editing(place, memex, added):
         (["add", "x", "--type", "poem"], "usage: --type can't be 'poem'."),
         (["add", "x", "--scope", "team"], "usage: --scope team is reserved for later."),
         (["add", "x", "--tag"], "usage: Option '--tag' requires an argument."),
-        (["submit", "7ZZZ", "--push"], None),
+        (["submit", "7ZZZ", "--pull"], None),
         (["submit", "7ZZZ", "--onto", "HEAD"], None),
     ],
     ids=lambda value: " ".join(value)[:30] if isinstance(value, list) else "",
