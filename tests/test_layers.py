@@ -34,6 +34,7 @@ RANKS = {
     "index": 3,
     "life": 4,
     "results": 4,
+    "kinds": 4,
     "workspace": 5,
     "selecting": 6,
     "then": 7,

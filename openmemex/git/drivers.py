@@ -199,7 +199,7 @@ def health(repository: Repository, folder: str) -> Health:
         return Health(
             False,
             f"git joins memories line by line (merge=union{_where(repository, folder)}), doubling fields",
-            f"take merge=union out; `git check-attr merge -- {shlex.quote(path)}` shows whether it is gone",
+            f"take it out; `git check-attr merge -- {shlex.quote(folder)}/x.md` shows whether it is gone",
         )
     if merge != "openmemex" and here:
         return Health(
@@ -221,7 +221,7 @@ def health(repository: Repository, folder: str) -> Health:
         return Health(
             False,
             f"{path} is in HEAD, but not in this work tree: memories merge as plain text here",
-            f"git restore -- {shlex.quote(path)}, or commit that it is gone",
+            f"bring it back (git restore -- {shlex.quote(path)}), or commit that it is gone or moved",
         )
     wrong = _try(repository, command)
     if wrong:

@@ -8,11 +8,9 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from openmemex import checking, paths, settling
+from openmemex import checking, kinds, paths, settling
 from openmemex.branches import lost_branches
 from openmemex.errors import OpenMemexError
-from openmemex.git.process import oldest
-from openmemex.git.repository import Capabilities
 from openmemex.index.rows import EVERY, Filters, Row
 from openmemex.memory import frontmatter
 from openmemex.memory.ids import new_id
@@ -101,9 +99,13 @@ def _index(ws: Workspace) -> Iterator[_Result]:
 
 
 def _quarantine(ws: Workspace) -> Iterator[_Result]:
-    unread = ws.index.quarantined(ws.homes())
+    in_conflict = set()
+    if ws.site is not None and ws.site.root:
+        in_conflict = {one.path for one in ws.git.unmerged()}  # told by the check of merges
+    unread = [one for one in ws.index.quarantined(ws.homes()) if one.path not in in_conflict]
     if not unread:
-        yield True, "every memory file can be read", ""
+        others = ", apart from those in conflict" if in_conflict else ""
+        yield True, f"every memory file can be read{others}", ""
     for one in unread:
         line = f", line {one.line}" if one.line else ""
         yield False, f"{one.path}{line}: {one.reason}", "mend the file by hand; it was left as it is"
@@ -142,65 +144,20 @@ def _git(ws: Workspace) -> Iterator[_Result]:
         yield True, "not in a git repository: memories stay on this computer", ""
         return
     found = ws.git.capabilities()
-    yield not found.old_git, _served(found), "" if not found.old_git else "install a newer git"
-    kind = _kind(found)
+    yield not found.old_git, kinds.served(found), "" if not found.old_git else "install a newer git"
+    kind = kinds.kind(found)
     if kind:
         yield True, "this is " + ", ".join(kind), ""
-    habits = _habits(found)
+    habits = kinds.habits(found)
     if habits:
         yield True, "; ".join(habits), ""
     if found.state:
-        yield False, f"a {found.state} is not finished", f"git {found.state} --continue, or --abort"
+        yield False, f"a {found.state} is not finished", kinds.way_on(found.state)
     try:
         author = ws.git.author()
         yield True, secrets.mask(f"commits are by {author.name} <{author.email}>").text, ""
     except OpenMemexError as error:
         yield False, error.message, error.hint
-
-
-def _served(found: Capabilities) -> str:
-    """Which git is here, and who reads and writes its objects."""
-    if found.old_git:
-        return f"git {found.git_version} is too old: {oldest()} is the oldest that works with OpenMemex"
-    if found.engine == "libgit2":
-        return f"git {found.git_version}; objects are read and written by libgit2, all else by git"
-    return f"git {found.git_version}; everything goes through git itself, because of: {found.reason}"
-
-
-def _kind(found: Capabilities) -> list[str]:
-    """What is special about this repository, in a person's words; nothing for an ordinary one."""
-    told = (
-        (found.bare, "a bare repository"),
-        (found.linked, "a linked work tree"),
-        (found.elsewhere, "one whose git folder is elsewhere (a submodule's, or a separate one)"),
-        (found.shallow, "a shallow clone (older commits are not here)"),
-        (found.partial, "a partial clone (objects are fetched when they are needed)"),
-        (found.sparse, "a sparse checkout" + (" with a sparse index" if found.sparse_index else "")),
-        (found.shared, "shared with other accounts (core.sharedRepository)"),
-        (found.alternates, "borrowing objects of another repository (alternates)"),
-        (found.replaced, "one with replaced objects (git replace)"),
-        (found.object_format != "sha1", f"one with {found.object_format} ids"),
-        (found.ref_storage != "files", f"one that keeps its refs in a {found.ref_storage}"),
-        (found.ignore_case, "on a disk that takes a.md and A.md for one name (core.ignoreCase)"),
-        (found.split_index, "with a split staging area"),
-        (found.index_version > 3, f"with a staging area of version {found.index_version}"),
-        (found.fsmonitor, "with a file system monitor"),
-    )
-    return [words for holds, words in told if holds]
-
-
-def _habits(found: Capabilities) -> list[str]:
-    """What is started or asked for at each commit and push here."""
-    told = []
-    if found.signing:
-        told.append(f"commits are signed ({found.signing_kind})")
-    if found.hooks:
-        told.append("commit hooks: " + ", ".join(found.hooks))
-    if found.push_hook:
-        told.append("a pre-push hook")
-    if found.filters:
-        told.append("filters: " + ", ".join(found.filters))
-    return told
 
 
 def _memory_folder(ws: Workspace) -> Iterator[_Result]:
@@ -211,11 +168,15 @@ def _memory_folder(ws: Workspace) -> Iterator[_Result]:
         yield True, "a bare repository has no memory folder to write to", ""
         return
     shown = home.shown(home.folder)
-    try:
-        ws.git.check_commit([f"{shown}/{new_id()}.md"])
-    except OpenMemexError as error:
-        yield False, f"nothing could be submitted now: {error.message}", error.hint
-        return
+    if ws.git.pending_operation() is None:  # else told by the check of git
+        example = new_id()
+        try:
+            ws.git.check_commit([f"{shown}/{example}.md"])
+        except OpenMemexError as error:
+            # The folder is meant: there is no such memory.
+            message, hint = (text.replace(f"/{example}.md", "") for text in (error.message, error.hint))
+            yield False, f"nothing could be submitted now: {message}", hint
+            return
     if not os.path.isdir(home.folder):
         yield True, f"{shown} is made by the first submit", ""
     else:
