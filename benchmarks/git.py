@@ -2,9 +2,9 @@
 
 In FOLDER it makes, once for each size, a repository by `git fast-import`: so many files, a history in which
 one commit in twenty changes one of 1,000 memories. Then each round runs ours and the plain git commands that
-do the same, one after the other, as whole processes; the medians are printed as a Markdown table, in CPU time
-(with all children) and on the clock. From ours the product's own start-up is taken off: that of
-`open-memex --version`, or for the two rows that ask GitProvider itself, that of a process that imports it.
+do the same, one after the other, as whole processes; the medians are printed as Markdown tables, in CPU time
+(with all children) and on the clock. From ours the product's own start-up is taken off: that of a process
+that loads the modules which this very command loads, and the command line's definition, and then ends.
 
 Ratios are ours / theirs. On a busy machine believe the CPU time.
 """
@@ -54,6 +54,20 @@ elif mode == "status":
 """
 
 
+# What a start-up is: every module that the names on stdin mean, and the definition of the command line.
+LOAD = """
+import importlib, sys
+for name in sys.stdin.read().split():
+    try:
+        importlib.import_module(name)
+    except ImportError:
+        pass
+if "openmemex.cli.app" in sys.modules:
+    import typer.main
+    typer.main.get_command(sys.modules["openmemex.cli.app"].app)
+"""
+
+
 class Cost(NamedTuple):
     """Seconds of CPU time, children included, and on the clock."""
 
@@ -62,10 +76,11 @@ class Cost(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One comparison: the medians of ours (start-up taken off) and theirs."""
+    """One comparison: the medians of ours (whole), of its start-up, and of theirs."""
 
     name: str
-    ours: Cost
+    whole: Cost
+    off: Cost
     theirs: Cost
 
 
@@ -120,6 +135,20 @@ class Place:
             self.run(*words, stdin=stdin, allow=allow)
         wall, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
         return Cost(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, wall)
+
+    def starting(self, *command: str, allow: Sequence[int] = (0,)) -> Callable[[], Cost]:
+        """What measures a process that loads the modules which `command` loads, and ends.
+
+        The command is run once for that, with what it does.
+        """
+        traced = (command[0], "-X", "importtime", *command[1:])
+        done = subprocess.run(traced, cwd=self.repo, env=self.env, capture_output=True, text=True)
+        if done.returncode not in allow:
+            raise SystemExit(f"{' '.join(command[:6])}: exit {done.returncode}\n{done.stderr[-2000:]}")
+        lines = [line for line in done.stderr.splitlines() if line.startswith("import time:")]
+        names = [line.rpartition("|")[2].strip() for line in lines]
+        given = "\n".join(names).encode()
+        return lambda: self.cost((command[0], "-c", LOAD), stdin=given)
 
 
 def text_of(memory_id: str, chance: random.Random, **fields: str) -> bytes:
@@ -177,15 +206,20 @@ def compared(
     rounds: int,
     ours: Callable[[], Cost],
     theirs: Callable[[], Cost],
-    off: Cost,
+    off: Callable[[], Cost],
 ) -> Row:
-    """Both in turns; medians, start-up taken off ours."""
-    mine, others = [], []
+    """Both in turns, and the start-up of ours; medians."""
+    mine, starts, others = [], [], []
     for _ in range(rounds):
         mine.append(ours())
+        starts.append(off())
         others.append(theirs())
-    own = median(mine)
-    return Row(name, Cost(own.cpu - off.cpu, own.wall - off.wall), median(others))
+    return Row(name, median(mine), median(starts), median(others))
+
+
+def nothing() -> Cost:
+    """The start-up of what is measured with it, or without any."""
+    return Cost(0, 0)
 
 
 def median(costs: Sequence[Cost]) -> Cost:
@@ -193,7 +227,7 @@ def median(costs: Sequence[Cost]) -> Cost:
     return Cost(statistics.median(c.cpu for c in costs), statistics.median(c.wall for c in costs))
 
 
-def submits(place: Place, rounds: int, off: Cost, count: int) -> Row:
+def submits(place: Place, rounds: int, count: int) -> Row:
     """Drafts to a commit on the current branch, against files written by hand, `git add` and `git commit`."""
     chance = random.Random()
     provider = GitProvider.open(str(place.repo), place.env)
@@ -201,12 +235,15 @@ def submits(place: Place, rounds: int, off: Cost, count: int) -> Row:
     outbox = Path(homes.outbox_home(str(place.data), provider.identity().keys[0]).folder)
     outbox.mkdir(parents=True, exist_ok=True)
 
-    def ours() -> Cost:
+    def command() -> tuple[str, ...]:
         ids = [new_id() for _ in range(count)]
         for memory_id in ids:
             (outbox / f"{memory_id}.md").write_bytes(text_of(memory_id, chance))
         place.run(*PRODUCT, "search", "nothing")  # the index is in step, as it is in use
-        return place.cost((*PRODUCT, "submit", *ids, "-m", "Share"))
+        return (*PRODUCT, "submit", *ids, "-m", "Share")
+
+    def ours() -> Cost:
+        return place.cost(command())
 
     def theirs() -> Cost:
         paths = [f"{MEMORY_DIR}/{new_id()}.md" for _ in range(count)]
@@ -214,28 +251,31 @@ def submits(place: Place, rounds: int, off: Cost, count: int) -> Row:
             (place.repo / path).write_bytes(text_of(path[-29:-3], chance))
         return place.cost(("git", "add", "--", *paths), ("git", "commit", "-q", "-m", "Share"))
 
-    return compared(f"submit of {count}", rounds, ours, theirs, off)
+    return compared(f"submit of {count}", rounds, ours, theirs, place.starting(*command()))
 
 
-def statuses(place: Place, rounds: int, off: Cost, loaded: Cost) -> Iterator[Row]:
+def asking(place: Place, words: Sequence[str]) -> Callable[[], Cost]:
+    """What measures one command that can be run again and again."""
+    return lambda: place.cost(words)
+
+
+def statuses(place: Place, rounds: int) -> Iterator[Row]:
     """The state of the memory folder with ten files changed."""
     for memory_id in place.ids[10:20]:
         with (place.repo / MEMORY_DIR / f"{memory_id}.md").open("ab") as file:
             file.write(b"changed\n")
     plain = ("git", "status", "--porcelain", "--", MEMORY_DIR)
     asked = (sys.executable, "-c", ASK, "status", str(place.repo), "HEAD")
-    yield compared(
-        "status of the folder", rounds, lambda: place.cost(asked), lambda: place.cost(plain), loaded
-    )
-    place.run(*PRODUCT, "sync-status")
-    whole = (*PRODUCT, "sync-status")
-    yield compared(
-        "the same: `sync-status`", rounds, lambda: place.cost(whole), lambda: place.cost(plain), off
-    )
+    for name, words in (
+        ("status of the folder", asked),
+        ("the same: `sync-status`", (*PRODUCT, "sync-status")),
+    ):
+        place.run(*words)
+        yield compared(name, rounds, asking(place, words), lambda: place.cost(plain), place.starting(*words))
     place.git("checkout", "-q", "--", MEMORY_DIR)
 
 
-def reads(place: Place, rounds: int, loaded: Cost) -> Iterator[Row]:
+def reads(place: Place, rounds: int) -> Iterator[Row]:
     """The bytes of 1,000 memories at a revision."""
     rev = "HEAD~500"
     listed = place.git("ls-tree", rev, MEMORY_DIR + "/").splitlines()
@@ -248,7 +288,7 @@ def reads(place: Place, rounds: int, loaded: Cost) -> Iterator[Row]:
         rounds,
         lambda: place.cost(process),
         lambda: place.cost(batch, stdin=asked),
-        loaded,
+        place.starting(*process),
     )
 
     # Read by git itself, as in the kinds of repository that libgit2 does not serve.
@@ -258,7 +298,7 @@ def reads(place: Place, rounds: int, loaded: Cost) -> Iterator[Row]:
         rounds,
         lambda: place.cost(process),
         lambda: place.cost(batch, stdin=asked),
-        loaded,
+        place.starting(*process),
     )
     place.git("config", "--unset", "core.sharedRepository")
 
@@ -277,14 +317,14 @@ def reads(place: Place, rounds: int, loaded: Cost) -> Iterator[Row]:
         rounds,
         inside,
         lambda: place.cost(batch, stdin=asked),
-        Cost(0, 0),
+        nothing,
     )
     yield compared(
         "the same against one question at a time",
         rounds,
         inside,
         lambda: dialogue(place, oids),
-        Cost(0, 0),
+        nothing,
     )
 
 
@@ -307,7 +347,7 @@ def dialogue(place: Place, oids: Sequence[str]) -> Cost:
     return Cost(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, wall)
 
 
-def histories(place: Place, rounds: int, off: Cost) -> Iterator[Row]:
+def histories(place: Place, rounds: int) -> Iterator[Row]:
     """The life of one memory against `git log -- path`, without and with the filters of a commit-graph."""
     path = f"{MEMORY_DIR}/{place.ids[0]}.md"
     info = place.repo / ".git" / "objects" / "info"
@@ -321,12 +361,12 @@ def histories(place: Place, rounds: int, off: Cost) -> Iterator[Row]:
             rounds,
             lambda: place.cost((*PRODUCT, "history", place.ids[0])),
             lambda: place.cost(("git", "log", "--", path)),
-            off,
+            place.starting(*PRODUCT, "history", place.ids[0]),
         )
     (info / "commit-graph").unlink(missing_ok=True)
 
 
-def looks_back(place: Place, rounds: int, off: Cost) -> Iterator[Row]:
+def looks_back(place: Place, rounds: int) -> Iterator[Row]:
     """`search --at` against `git grep` in the same folder of the same revision."""
     word = "word1234"
     place.run(*PRODUCT, "search", word)
@@ -349,19 +389,20 @@ def looks_back(place: Place, rounds: int, off: Cost) -> Iterator[Row]:
     def grep(rev: str) -> Cost:
         return place.cost(("git", "grep", "-l", word, rev, "--", MEMORY_DIR), allow=(0, 1))
 
-    yield compared("`search --at`, first of all (empty index)", min(rounds, 3), *first(True), off)
+    start = place.starting(*PRODUCT, "search", word, "--at", "HEAD~50")
+    yield compared("`search --at`, first of all (empty index)", min(rounds, 3), *first(True), start)
     place.run(*PRODUCT, "search", word)
-    yield compared("`search --at`, a new revision", rounds, *first(False), off)
+    yield compared("`search --at`, a new revision", rounds, *first(False), start)
     yield compared(
         "`search --at`, again",
         rounds,
         lambda: place.cost((*PRODUCT, "search", word, "--at", "HEAD~100")),
         lambda: grep("HEAD~100"),
-        off,
+        place.starting(*PRODUCT, "search", word, "--at", "HEAD~100"),
     )
 
 
-def resolves(place: Place, rounds: int, off: Cost) -> Row:
+def resolves(place: Place, rounds: int) -> Row:
     """100 memories whose texts both sides changed, settled by one side."""
     chance = random.Random(3)
     ids = place.ids[100 : 100 + CONFLICTS]
@@ -392,7 +433,10 @@ def resolves(place: Place, rounds: int, off: Cost) -> Row:
         place.git("reset", "-q", "--hard")
         return spent
 
-    row = compared(f"resolve of {CONFLICTS} conflicts", rounds, ours, theirs, off)
+    conflict()
+    start_up = place.starting(*PRODUCT, "resolve", "--all", "--take-body", "theirs")
+    place.git("reset", "-q", "--hard")
+    row = compared(f"resolve of {CONFLICTS} conflicts", rounds, ours, theirs, start_up)
     place.git("reset", "-q", "--hard", start)
     place.git("branch", "-q", "-D", "theirs")
     return row
@@ -427,46 +471,37 @@ def drivers(place: Place, rounds: int, folder: Path) -> Row:
         ]
         return place.cost(*commands, allow=(1,))
 
-    return compared(f"merge driver, {CONFLICTS} files, start-up included", rounds, ours, theirs, Cost(0, 0))
+    return compared(f"merge driver, {CONFLICTS} files, start-up included", rounds, ours, theirs, nothing)
 
 
 def report(files: int, rows: Sequence[Row]) -> None:
-    """The table of one size."""
-    print(f"\n{files:,} files\n")
-    print("| | ours, CPU | git, CPU | ratio | ours, clock | git, clock | ratio |")
-    print("|---|---|---|---|---|---|---|")
-    for row in rows:
-        cells = []
-        for mine, other in ((row.ours.cpu, row.theirs.cpu), (row.ours.wall, row.theirs.wall)):
-            cells += [f"{1000 * mine:.0f} ms", f"{1000 * other:.0f} ms", f"{mine / max(other, 1e-4):.2f}"]
-        print(f"| {row.name} | {' | '.join(cells)} |", flush=True)
+    """The tables of one size."""
+    for name, number in (("CPU time", 0), ("on the clock", 1)):
+        print(f"\n{files:,} files, {name}\n")
+        print("| | ours, whole | its start-up | ours without | git | ratio |")
+        print("|---|---|---|---|---|---|")
+        for row in rows:
+            whole, off, other = row.whole[number], row.off[number], row.theirs[number]
+            cells = [f"{1000 * cost:.0f} ms" for cost in (whole, off, whole - off, other)]
+            print(
+                f"| {row.name} | {' | '.join(cells)} | {(whole - off) / max(other, 1e-4):.2f} |", flush=True
+            )
 
 
 def measure(folder: Path, files: int, commits: int, rounds: int, only: str) -> list[Row]:
     """All rows for one size; those whose name holds `only`."""
     place = Place(folder, files, commits)
     place.run(*PRODUCT, "list")
-    off = median([place.cost((*PRODUCT, "--version")) for _ in range(rounds)])
-    idle = (sys.executable, "-c", ASK, "nothing", str(place.repo), "HEAD")
-    light = (sys.executable, "-c", "from openmemex.git.provider import GitProvider")
-    loaded = median([place.cost(idle) for _ in range(rounds)])
-    provider = median([place.cost(light) for _ in range(rounds)])
-    print(
-        f"\nstart-up taken off: {1000 * off.cpu:.0f} ms CPU, {1000 * off.wall:.0f} ms (`--version`); "
-        f"{1000 * loaded.cpu:.0f} and {1000 * loaded.wall:.0f} ms (GitProvider and pygit2 imported), "
-        f"{1000 * provider.cpu:.0f} and {1000 * provider.wall:.0f} ms (GitProvider)",
-        flush=True,
-    )
     engine = GitProvider.open(str(place.repo), place.env)
     assert engine is not None
     print(f"engine that reads: {engine.reading_engine}")
     steps: tuple[tuple[str, Callable[[], Iterator[Row]]], ...] = (
-        ("submit", lambda: iter([submits(place, rounds, off, 1), submits(place, rounds, off, 100)])),
-        ("status", lambda: statuses(place, rounds, off, provider)),
-        ("read", lambda: reads(place, rounds, loaded)),
-        ("history", lambda: histories(place, rounds, off)),
-        ("at", lambda: looks_back(place, rounds, off)),
-        ("resolve", lambda: iter([resolves(place, rounds, off)])),
+        ("submit", lambda: iter([submits(place, rounds, 1), submits(place, rounds, 100)])),
+        ("status", lambda: statuses(place, rounds)),
+        ("read", lambda: reads(place, rounds)),
+        ("history", lambda: histories(place, rounds)),
+        ("at", lambda: looks_back(place, rounds)),
+        ("resolve", lambda: iter([resolves(place, rounds)])),
         ("driver", lambda: iter([drivers(place, min(rounds, 3), folder)])),
     )
     return [row for name, step in steps if only in ("", name) for row in step()]
