@@ -46,7 +46,8 @@ class Change:
 class Step:
     """One step in the life of a memory, in a commit or (`commit` None) on this computer.
 
-    `action`: added, changed, moved, merged, deleted, returned, reviewed, or begins (a shallow clone has
+    `action`: added, changed, moved, merged, kept (a merge took one side's file as it was, and `changes` tell
+    how that differs from the side left out), deleted, returned, reviewed, or begins (a shallow clone has
     nothing from before). `place` is where: "repository", "work tree" (not committed yet), "outbox" or
     "personal". `branch` is "" or the branch that alone has it. `review` are the steps of review that it
     brought. `unreadable` is "" or why this version can't be told as a memory, `line` where.
@@ -95,7 +96,9 @@ class Teller:
         """The step that one commit made. `older` are the versions before it, newest first."""
         action = {"A": "added", "D": "deleted", "R": "moved"}.get(version.status, "changed")
         if len(version.before) > 1:
-            action = "merged" if version.oid is not None else "deleted"
+            action = (
+                "deleted" if version.oid is None else "kept" if version.oid in version.before else "merged"
+            )
         if action == "added" and any(one.oid is None for one in older):
             action = "returned"
         if version.begins:
@@ -109,13 +112,19 @@ class Teller:
         if version.oid is None:
             changes.append(Change("file", "there", "deleted"))
         elif isinstance(now, Memory):
-            before = [self._readable(oid, older) for oid in version.before]
-            if action == "returned":
+            left = [oid for oid in version.before if action != "kept" or oid != version.oid]
+            before = [self._readable(oid, older) for oid in left]
+            if action == "kept" and None in left:
+                changes.append(Change("file", "deleted", "there"))
+            elif action == "returned":
                 changes.append(Change("file", "deleted", "there"))
                 before = [self._readable(next((one.oid for one in older if one.oid), None), older)]
             known = [one for one in before if one is not None]
-            if not known and any(oid not in self.texts for oid in version.before if oid):
+            if not known and any(oid not in self.texts for oid in left if oid):
                 unreadable = NOT_HERE  # the text before this one: what changed can't be told
+            elif action == "kept":
+                # Its steps of review stand at the commits of the side that brought them.
+                changes += compared(known, now) if known else []
             else:
                 changes += compared(known, now)
                 review = reviewed(known, now)

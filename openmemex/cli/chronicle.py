@@ -26,6 +26,7 @@ _PLACES = {
 _ACTIONS = {
     "begins": "known from here on (this clone has nothing from before)",
     "merged": "merged from two sides",
+    "kept": "one side kept in a merge",
     "returned": "came back",
     "reviewed": "",
 }
@@ -117,8 +118,12 @@ def _body(step: Step, screen: Screen) -> Iterator[str]:
         for one in step.changes
         if one.field not in ("body", "updated_at") and not (step.review and one.field in _REVIEWED)
     ]
+    if step.action == "kept" and not step.unreadable:
+        gone = any(one.field == "file" for one in step.changes)
+        yield "the file stays, which the other side had deleted" if gone else "against the side left out:"
     for change in fields:
-        yield one_line(in_words(change))
+        if step.action != "kept" or change.field != "file":
+            yield one_line(in_words(change))
     texts = [one for one in step.changes if one.field == "body"]
     for change in texts:
         yield from _text(change, screen)

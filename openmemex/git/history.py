@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
 from openmemex.errors import NotFound, OpenMemexError, UsageError
-from openmemex.git import light
+from openmemex.git import decisions, light
 from openmemex.git.objects import REGULAR, folder_entries
 from openmemex.git.process import Git, without_credentials
 from openmemex.git.repository import Repository
@@ -25,8 +25,9 @@ class Version(NamedTuple):
 
     `at` is the time of the commit (RFC 3339, UTC), `by` its author's name. `oid` is the blob that the file
     then was, None when the commit deleted it; `before` are the blobs that it was in each parent (None: not
-    there), more than one of a merge that differs from all of them. `status` is A(dded), M(odified),
-    D(eleted), R(enamed: its folder moved, `came_from` is the path before) or T(ype changed).
+    there), more than one of a merge: one that differs from all of them, or that took one side's file although
+    the other had changed it too (`oid` is then among `before`). `status` is A(dded), M(odified), D(eleted),
+    R(enamed: its folder moved, `came_from` is the path before) or T(ype changed).
     `branch` is "" for what HEAD has, else the branch that alone has it. `begins`: in a shallow clone the
     history is cut off below this commit, so nothing is known of what was before.
     """
@@ -126,7 +127,10 @@ _SAFE_NAME: Final = re.compile(r"[0-9A-Za-z._-]+\Z")
 
 
 class _Change(NamedTuple):
-    """One raw line of `git log`: what one commit did to one path."""
+    """One raw line of `git log`: what one commit did to one path.
+
+    `status` is "" of a merge without such a line, which took a parent's file as it is.
+    """
 
     commit: str
     parents: tuple[str, ...]
@@ -145,8 +149,9 @@ def versions(repository: Repository, name: str, folders: Sequence[str]) -> list[
 
     Looked for in `folders` (from the top, the likeliest first). A path is followed through commits that
     moved its folder, backwards and forwards, by its name, which is never another memory's. Side branches
-    count; of a merge, what differs from all its parents. First all that HEAD has, then what other branches
-    and tags have beside it, without what came to HEAD in another commit too (picked, rebased, squashed).
+    count; of a merge, what differs from all its parents, and what it took where more than one of them had
+    changed the file. First all that HEAD has, then what other branches and tags have beside it, without what
+    came to HEAD in another commit too (picked, rebased, squashed).
     Raises GitFailed where git can't walk: objects that are missing and can't be fetched.
     """
     if not _SAFE_NAME.match(name):
@@ -157,10 +162,11 @@ def versions(repository: Repository, name: str, folders: Sequence[str]) -> list[
     here, others = _sides(tips)
     begin = _first_paths(repository, name, folders, next(iter(tips.values())))
     found = _walk(repository, name, begin, here, others)
-    if not found:
+    if not any(change.status for change, _ in found):
         # Nowhere where it is looked for; a folder of another name once may have it.
         found = _walk(repository, name, _paths_anywhere(repository, name, [*here, *others]), here, others)
     shallow = _shallow(repository)
+    found = _decided(repository, found, bool(shallow))
     mine = _joined([one for one, beside in found if not beside], shallow)
     side = _joined([one for one, beside in found if beside], shallow)
     known = {(one.before, one.oid) for one in mine}
@@ -263,6 +269,29 @@ def _walk(
     return found
 
 
+def _decided(
+    repository: Repository, found: Sequence[tuple[_Change, bool]], shallow: bool
+) -> list[tuple[_Change, bool]]:
+    """`found`, with what those merges took that decided something; the other merges are no steps."""
+    told = [change for change, _ in found if change.status]
+    taken = decisions.taken(
+        repository,
+        {change.commit: change.parents for change, _ in found if not change.status},
+        sorted({change.path for change in told}),
+        frozenset(oid for change in told for oid in change.before),
+        shallow,
+    )
+    kept = []
+    for change, beside in found:
+        if not change.status and change.commit in taken:
+            path, oid, before = taken[change.commit]
+            status = "D" if oid is None else "M"
+            change = change._replace(before=before, oid=oid, status=status, path=path)
+        if change.status:
+            kept.append((change, beside))
+    return kept
+
+
 def _both(
     repository: Repository, paths: Sequence[str], here: Sequence[str], others: Sequence[str]
 ) -> list[tuple[_Change, bool]]:
@@ -287,7 +316,11 @@ def _log(repository: Repository, commits: Sequence[str], paths: Sequence[str]) -
         if text.startswith("\x01"):
             commit, parents, seconds, by, reached, subject = text[1:].split("\x02", 5)
             head = (commit, tuple(parents.split()), int(seconds), by, reached, subject)
+            if len(head[1]) > 1:
+                found.append(_Change(*head, (), None, "", ""))
         elif text.startswith(":") and head is not None:
+            if found and found[-1].commit == head[0] and not found[-1].status:
+                found.pop()  # a merge with lines of its own
             count = len(text) - len(text.lstrip(":"))
             parts = text.lstrip(":").split(" ")
             oids = [None if not oid.strip("0") else oid for oid in parts[count + 1 : 2 * count + 2]]
@@ -541,3 +574,14 @@ def default_branch(repository: Repository, said: str | None = None) -> str | Non
         if name and light.read_ref(site, prefix + name) is not None:
             return name
     return None
+
+
+def published(repository: Repository, branch: str | None = None) -> str | None:
+    """The branch that pull requests go to (`branch`, else the default one) as this clone knows it of the
+    remote, in the short form that git takes; None where it knows none.
+    """
+    remote, name = base_remote(repository), branch or default_branch(repository)
+    if remote is None or name is None:
+        return None
+    known = light.read_ref(repository.site, f"refs/remotes/{remote}/{name}")
+    return None if known is None else f"{remote}/{name}"

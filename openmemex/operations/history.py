@@ -95,8 +95,15 @@ def history(ws: Workspace, ref: str) -> Life:
             Notice("secret", f"{versions} a secret in clear; it is masked here only, git's history keeps it.")
         )
     return Life(
-        memory_id, rows[0].summary if rows else "", steps[-1].path, tuple(steps), engine, tuple(notices)
+        memory_id, rows[0].summary if rows else "", _path(rows, steps), tuple(steps), engine, tuple(notices)
     )
+
+
+def _path(rows: Sequence[Row], steps: Sequence[Step]) -> str:
+    """Where the memory is here, else where it was last on this branch, else where other branches have it."""
+    here = [row.rel_path for row in rows if row.place_kind == "repository"]
+    own = [step.path for step in reversed(steps) if not step.branch]
+    return [*here, *own, steps[-1].path][0]
 
 
 def _folders(ws: Workspace) -> list[str]:

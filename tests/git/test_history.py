@@ -141,17 +141,127 @@ def test_both_sides_of_a_merge_and_its_resolution_are_steps(team, git):
     assert len(found) == 4
 
 
-def test_a_merge_that_takes_one_side_is_no_step_and_hides_none(team, git):
+def test_a_merge_that_brings_one_sides_change_is_no_step(team, git):
     team.put("One\n")
+    git("switch", "-q", "-c", "side", cwd=team.root)
+    team.put("Side\n", message="side")
+    git("switch", "-q", "main", cwd=team.root)
+    team.commit("other")
+    git("merge", "-q", "-m", "join", "side", cwd=team.root)
+    git("branch", "-D", "-q", "side", cwd=team.root)
+    assert [one.subject for one in team.versions()] == ["side", "change"]
+
+
+def test_a_merge_that_leaves_a_change_out_is_a_step_and_hides_none(team, git):
+    first = team.put("One\n")
     git("switch", "-q", "-c", "side", cwd=team.root)
     lost = team.put("Side\n", message="side")
     git("switch", "-q", "main", cwd=team.root)
     team.commit("other")
     git("merge", "-q", "-s", "ours", "-m", "keep ours", "side", cwd=team.root)
     git("branch", "-D", "-q", "side", cwd=team.root)
-    found = team.versions()
-    assert found[0].commit == lost
-    assert len(found) == 2
+    decided, change, begin = team.versions()
+    assert (change.commit, begin.commit) == (lost, first)
+    assert decided.subject == "keep ours"
+    assert (decided.oid, decided.before) == (begin.oid, (begin.oid, change.oid))
+
+
+def settled(team, git, ours, theirs, take):
+    """A merge of two sides, each of which puts a text (None: deletes the file), settled as `take` says."""
+    file = team.root / ".ai/open-memex" / team.name
+
+    def become(body, message):
+        if body is not None:
+            return team.put(body, message=message)
+        file.unlink(missing_ok=True)
+        return team.commit(message)
+
+    git("switch", "-q", "-c", "side", cwd=team.root)
+    become(theirs, "theirs")
+    git("switch", "-q", "main", cwd=team.root)
+    become(ours, "ours")
+    git.run("merge", "-q", "--no-commit", "side", cwd=team.root)
+    become(take, "settled")
+    assert len(git("log", "-1", "--format=%P", cwd=team.root).split()) == 2
+    git("branch", "-D", "-q", "side", cwd=team.root)
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "take", "status"),
+    [
+        ("Ours\n", None, None, "D"),
+        (None, "Theirs\n", None, "D"),
+        ("Ours\n", None, "Ours\n", "M"),
+        (None, "Theirs\n", "Theirs\n", "M"),
+        ("Ours\n", "Theirs\n", "Ours\n", "M"),
+        ("Ours\n", "Theirs\n", "Theirs\n", "M"),
+    ],
+)
+def test_what_a_merge_decided_between_two_sides_is_the_newest_step(team, git, ours, theirs, take, status):
+    team.put("One\n")
+    settled(team, git, ours, theirs, take)
+    newest, *older = team.versions()
+    assert (newest.subject, newest.status) == ("settled", status)
+    assert len(newest.before) == 2 and newest.oid in newest.before
+    assert {one.subject for one in older} == {"ours", "theirs", "change"}
+    oid = git.run("rev-parse", "--verify", "-q", f"HEAD:{newest.path}", cwd=team.root).stdout.strip()
+    assert (newest.oid or "") == oid
+
+
+def test_a_decision_of_a_merge_is_told_once_however_often_the_rest_merges(team, git):
+    team.put("One\n")
+    settled(team, git, "Ours\n", None, None)
+    for number in range(3):
+        git("switch", "-q", "-c", f"side{number}", cwd=team.root)
+        team.commit("elsewhere")
+        git("switch", "-q", "main", cwd=team.root)
+        team.commit("here")
+        git("merge", "-q", "-m", "join", f"side{number}", cwd=team.root)
+    git("switch", "-q", "-c", "back", cwd=team.root)
+    team.put("Again\n", message="again")
+    git("switch", "-q", "main", cwd=team.root)
+    git("merge", "-q", "--no-ff", "-m", "join", "back", cwd=team.root)
+    assert [one.subject for one in team.versions()][:2] == ["again", "settled"]
+    assert sorted(statuses(team.versions())) == ["A", "A", "D", "D", "M"]
+
+
+def test_a_side_that_took_its_change_back_decides_nothing(team, git):
+    team.put("One\n")
+    git("switch", "-q", "-c", "side", cwd=team.root)
+    team.put("Side\n", message="side")
+    team.put("One\n", message="taken back")
+    git("switch", "-q", "main", cwd=team.root)
+    team.put("Main\n", message="main")
+    git("merge", "-q", "-m", "join", "side", cwd=team.root)
+    assert {one.subject for one in team.versions()} == {"main", "taken back", "side", "change"}
+
+
+def test_a_merge_with_a_folder_that_moved_decides_only_what_it_left_out(team, git):
+    team.put("One\n")
+    git("switch", "-q", "-c", "side", cwd=team.root)
+    git("mv", ".ai/open-memex", "later", cwd=team.root)
+    team.commit("move")
+    git("switch", "-q", "main", cwd=team.root)
+    team.commit("other")
+    git("merge", "-q", "-m", "join", "side", cwd=team.root)
+    assert [one.subject for one in team.versions()] == ["move", "change"]
+    git("switch", "-q", "-c", "more", cwd=team.root)
+    team.put("More\n", "later", message="more")
+    git("switch", "-q", "main", cwd=team.root)
+    team.commit("other")
+    git("merge", "-q", "-s", "ours", "-m", "without", "more", cwd=team.root)
+    assert [one.subject for one in team.versions()] == ["without", "more", "move", "change"]
+
+
+def test_a_shallow_clone_tells_no_decision_that_it_cannot_know(team, git, tmp_path):
+    team.put("One\n")
+    git("switch", "-q", "-c", "side", cwd=team.root)
+    team.put("Side\n", message="side")
+    git("switch", "-q", "main", cwd=team.root)
+    team.commit("other")
+    git("merge", "-q", "-m", "join", "side", cwd=team.root)
+    git("clone", "-q", "--depth", "2", f"file://{team.root}", str(tmp_path / "shallow"))
+    assert "join" not in [one.subject for one in team.versions(tmp_path / "shallow")]
 
 
 def test_what_only_another_branch_has_names_that_branch(team, git):

@@ -153,6 +153,63 @@ def test_a_merge_without_anything_of_its_own_says_so(om, git, run_cli, repo, sha
     assert "with nothing of its own" in run_cli("history", shared, cwd=repo).stdout
 
 
+def test_a_deletion_that_a_merge_decided_is_the_last_step(om, git, run_cli, repo, shared):
+    path = repo / FOLDER / f"{shared}.md"
+    git("switch", "-q", "-c", "side", cwd=repo)
+    git("rm", "-q", str(path), cwd=repo)
+    git("commit", "-q", "-m", "Drop", cwd=repo)
+    git("switch", "-q", "main", cwd=repo)
+    path.write_bytes(path.read_bytes().replace(b"importance: normal", b"importance: low"))
+    git("commit", "-q", "-a", "-m", "Lower", cwd=repo)
+    git.run("merge", "-q", "side", cwd=repo)
+    git("rm", "-q", str(path), cwd=repo)
+    git("commit", "-q", "-m", "Settle", cwd=repo)
+    last = steps(om, repo, shared)[-1]
+    assert (last["subject"], last["action"]) == ("Settle", "deleted")
+    assert changes(last) == {"file": ("there", "deleted")}
+    assert run_cli("history", shared, cwd=repo).stdout.rstrip().endswith("the file was deleted")
+
+
+def test_a_merge_that_kept_one_side_tells_what_it_left_out(om, git, run_cli, repo, shared):
+    path = repo / FOLDER / f"{shared}.md"
+    start = path.read_bytes()
+    git("switch", "-q", "-c", "side", cwd=repo)
+    path.write_bytes(start.replace(b"importance: normal", b"importance: low"))
+    git("commit", "-q", "-a", "-m", "Side", cwd=repo)
+    git("switch", "-q", "-c", "gone", "HEAD~1", cwd=repo)
+    git("rm", "-q", str(path), cwd=repo)
+    git("commit", "-q", "-m", "Drop", cwd=repo)
+    git("switch", "-q", "main", cwd=repo)
+    path.write_bytes(start.replace(b"importance: normal", b"importance: high"))
+    git("commit", "-q", "-a", "-m", "Ours", cwd=repo)
+    git("merge", "-q", "-s", "ours", "-m", "Keep", "side", cwd=repo)
+    (kept,) = [step for step in steps(om, repo, shared) if step["subject"] == "Keep"]
+    assert (kept["action"], kept["commit"]) == ("kept", git("rev-parse", "HEAD", cwd=repo))
+    assert changes(kept) == {"importance": ("low", "high")}
+    shown = run_cli("history", shared, cwd=repo).stdout
+    assert "against the side left out:\n   importance: low → high" in shown
+    git("merge", "-q", "-s", "ours", "-m", "Keep again", "gone", cwd=repo)
+    last = steps(om, repo, shared)[-1]
+    assert (last["subject"], last["action"]) == ("Keep again", "kept")
+    assert changes(last) == {"file": ("deleted", "there")}
+    assert "which the other side had deleted" in run_cli("history", shared, cwd=repo).stdout
+
+
+@pytest.mark.parametrize("gone", [False, True])
+def test_the_path_is_that_of_here_and_not_another_branchs(om, git, run_cli, repo, shared, gone):
+    if gone:
+        git("rm", "-q", f"{FOLDER}/{shared}.md", cwd=repo)
+        git("commit", "-q", "-m", "Drop", cwd=repo)
+    git("switch", "-q", "-c", "moving", "HEAD~1" if gone else "HEAD", cwd=repo)
+    git("mv", FOLDER, "elsewhere", cwd=repo)
+    git("commit", "-q", "-m", "Move", cwd=repo, env={"GIT_COMMITTER_DATE": "@1900000000 +0000"})
+    git("switch", "-q", "main", cwd=repo)
+    told = om("history", shared, cwd=repo)
+    assert told["path"] == f"{FOLDER}/{shared}.md"
+    assert told["steps"][-1]["path"] == f"elsewhere/{shared}.md"
+    assert run_cli("history", shared, cwd=repo).stdout.splitlines()[1] == f"{FOLDER}/{shared}.md"
+
+
 def test_a_memory_that_only_a_branch_has_is_marked(om, git, repo):
     added = om("add", "Only there", cwd=repo)
     om("submit", added["id"], "--branch", "idea", cwd=repo)
