@@ -9,15 +9,18 @@ nothing.
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from openmemex.errors import DecisionNeeded, NotFound, OpenMemexError, Refused
-from openmemex.index.rows import Row
+from openmemex.git import light
+from openmemex.index.rows import EVERY, Filters, Row
 from openmemex.memory import frontmatter
 from openmemex.memory.ids import normal_id_part
 from openmemex.memory.model import Memory, now_text
 from openmemex.selecting import copies
 from openmemex.store import files, homes
+from openmemex.trust import secrets
 from openmemex.workspace import Workspace
 from openmemex.writing import chains, history_with, open_copy, superseded_changes, writer
 
@@ -51,22 +54,32 @@ class Plan:
         self._ws = ws
         self._home = home
         self._target = target
+        self._onto = onto
         self._revisions = (target, onto) if target else ()
         self._folder = home.shown(home.folder)
-        self._status: dict[str, str] | None = None
         self._by = writer(ws)
         self._at = now_text()
 
-    @property
+    @cached_property
     def _changed(self) -> dict[str, str]:
-        """What git says of the memory folder: asked once, and not at all for most submits."""
-        if self._status is None:
-            entries = self._ws.git.folder_status(self._folder)
-            self._status = {entry.path: entry.state for entry in entries}
-        return self._status
+        """What git says of the memory folder: not asked at all for most submits."""
+        return {entry.path: entry.state for entry in self._ws.git.folder_status(self._folder)}
+
+    @cached_property
+    def _waiting(self) -> dict[str, list[str]]:
+        """The replacements that wait in the outbox, by what they replace; rejected and retracted ones replace
+        nothing.
+        """
+        outbox = [home for home in self._ws.homes() if home.kind == "outbox"]
+        found: dict[str, list[str]] = {}
+        for row in self._ws.index.list(outbox, Filters(all=True), EVERY).rows:
+            if row.supersedes and row.review_state != "rejected" and row.status != "retracted":
+                found.setdefault(row.supersedes, []).append(row.id)
+        return found
 
     def steps(self, refs: list[str]) -> list[Step]:
-        """One step for each memory that `refs` name, and for the one that it replaces in the repository.
+        """One step for each memory that `refs` name, and for the other half of a pair that it is one of:
+        what it replaces in the repository, or a replacement that waits in the outbox.
 
         Raises as `selecting.select`; Refused for what may not or need not be committed; DecisionNeeded
         where one id has two texts or two successors.
@@ -78,21 +91,23 @@ class Plan:
         for draft in self._halves_in_outbox(steps):
             steps.setdefault(draft.memory_id, draft)
         for step in list(steps.values()):
-            other = self._replaced_by(step)
-            if other is not None and other.memory_id not in steps:
+            other = self._replaced_by(step, steps)
+            if other is not None:
                 steps[other.memory_id] = other
         return list(steps.values())
 
     def _halves_in_outbox(self, steps: dict[str, Step]) -> list[Step]:
-        """The drafts that the drafts of `steps` replace or are replaced by: a pair is shared together."""
+        """The drafts that those of `steps` replace or are replaced by: a pair is shared together."""
         found: dict[str, Step] = {}
         waiting = list(steps.values())
         while waiting:
             step = waiting.pop()
-            if step.outbox is None:
-                continue
-            for other in (step.outbox.memory.supersedes, step.outbox.memory.superseded_by):
-                if other is None or other in found or other in steps:
+            others = list(self._waiting.get(step.memory_id, ())) if step.raw is not None else []
+            if step.outbox is not None:
+                memory = step.outbox.memory
+                others += filter(None, (memory.supersedes, memory.superseded_by))
+            for other in others:
+                if other in found or other in steps:
                     continue
                 row = next((row for row in self._rows(other) if row.place_kind == "outbox"), None)
                 if row is not None:
@@ -103,12 +118,78 @@ class Plan:
     def _rows(self, memory_id: str) -> list[Row]:
         return self._ws.index.find(self._ws.homes(), memory_id)
 
-    def nothing_new(self, steps: list[Step]) -> bool:
-        """Whether HEAD's branch has all of `steps` already."""
-        return not self._target and all(
-            step.path not in self._changed and step.before is not None and step.before.raw == step.raw
-            for step in steps
+    def held_already(self, steps: list[Step], rev: str | None = None) -> list[Step]:
+        """Those of `steps` that need no commit: where it would go to, or at `rev`, they are so already."""
+        if rev is None and not self._target:
+            return [step for step in steps if self._as_in_head(step)]
+        start = rev or self._start
+        there, here = self._entries(start), self._entries("HEAD")
+        held = []
+        for step in steps:
+            name = step.path.rpartition("/")[2]
+            oid = there.get(name)
+            if step.raw is None or oid is None:
+                same = step.raw is None and oid is None
+            else:
+                # What git converts (line ends, filters) is told by git alone: its own comparison with HEAD.
+                same = next(self._ws.git.blobs([oid]))[1] == step.raw or (
+                    oid == here.get(name) and self._as_in_head(step)
+                )
+            if same:
+                held.append(step)
+        return held
+
+    @property
+    def _start(self) -> str:
+        """What the commit on the other branch builds upon."""
+        return self._target if light.read_ref(self._ws.git.site, self._target) is not None else self._onto
+
+    def _entries(self, rev: str) -> dict[str, str]:
+        try:
+            return self._ws.git.entries(rev, self._folder)
+        except NotFound:
+            return {}
+
+    def _as_in_head(self, step: Step) -> bool:
+        """Whether the work tree's file is what the step makes of it, and what HEAD has."""
+        same = step.before is not None and step.before.raw == step.raw
+        return same and step.path not in self._changed
+
+    def refuse_empty_branch(self, steps: list[Step], base: str | None) -> None:
+        """Raise Refused where a new branch would differ in nothing from where it starts.
+
+        It would carry commits to a pull request that nobody named, and none of its own.
+        """
+        if self._start != self._onto or len(self.held_already(steps)) < len(steps):
+            return
+        branch = self._target.removeprefix("refs/heads/")
+        start = self._ws.git.head().branch or "HEAD" if self._onto == "HEAD" else self._onto
+        ids = " ".join(step.memory_id for step in steps)
+        published = self._ws.git.published(base)
+        if published is None:
+            hint = "name a commit that lacks it with --onto REV, or submit a change of it"
+        elif len(self.held_already(steps, published)) < len(steps):
+            words = shlex.join(["--branch", branch, "--onto", published])
+            hint = f"for a branch with this alone: open-memex submit {ids} {words}"
+        else:
+            hint = f"{published} has it too: there is nothing to share"
+        raise Refused(
+            f"{start} has {', '.join(step.memory_id for step in steps)} just so already: a new branch "
+            f"{branch} would hold nothing of its own, and was not made",
+            hint,
         )
+
+    def message(self, steps: list[Step]) -> str:
+        """The commit's message where none was given: a subject of one line, then one line a memory."""
+        lines = [f"{step.memory_id} {secrets.mask(step.summary).text[:100]}" for step in steps]
+        named = [step for step in steps if not step.replaced] or steps
+        if len(named) > 1:
+            subject = f"Share {len(named)} memories"
+        elif named[0].raw is None:
+            subject = f"Remove memory {named[0].memory_id}"
+        else:
+            subject = f"Memory: {secrets.mask(named[0].summary).text[:100][:60]}"
+        return f"{subject}\n\n" + "\n".join(lines) + "\n"
 
     def _deleted(self, ref: str) -> Step | None:
         """A memory whose file is gone from the work tree can only be named by git's own list of changes.
@@ -153,9 +234,8 @@ class Plan:
         there = self._at_revision(row.id, self._target) if self._target else None
         if there is None:
             branch = row.place_label.removeprefix("on branch ")
-            raise Refused(
-                f"{row.id} is {row.place_label} already", f"push it: git push -u origin {shlex.quote(branch)}"
-            )
+            push = self._ws.git.push_command(branch)
+            raise Refused(f"{row.id} is {row.place_label} already", f"push it: {push[0]}" if push else "")
         path = f"{self._folder}/{row.id}.md"
         return Step(row.id, path, there.raw, row.summary)
 
@@ -165,13 +245,14 @@ class Plan:
     def _shared(self, row: Row, path: str, draft: files.MemoryFile, here: files.MemoryFile | None) -> Step:
         if self._target:
             here = None
-            earlier = self._at_revision(row.id, self._target)
+            earlier = self._at_revision(row.id, self._start)
         else:
             earlier = here.document if here is not None else None
         if earlier is None:
             return Step(row.id, path, self._proposed(draft), row.summary, outbox=draft)
         if frontmatter.substance(earlier.memory) != frontmatter.substance(draft.memory):
-            place = f"on branch {self._target.removeprefix('refs/heads/')}" if self._target else f"in {path}"
+            start = self._start.removeprefix("refs/heads/") if self._target else ""
+            place = f"at {start}" if start else f"in {path}"
             raise DecisionNeeded(
                 f"{row.id} has one text waiting on this computer and another {place}",
                 f"compare them, and delete the draft or make it say the same: {draft.path}",
@@ -200,19 +281,26 @@ class Plan:
         found = next(git.blobs([oid]), None) if oid else None
         return None if found is None else frontmatter.parse(found[1], stem=memory_id, default_scope="project")
 
-    def _replaced_by(self, step: Step) -> Step | None:
+    def _replaced_by(self, step: Step, steps: dict[str, Step]) -> Step | None:
         """The file of the memory that `step` replaces, marked as replaced, when it lies in the repository.
 
-        For another branch it is read from there: what the work tree has uncommitted does not belong on it.
+        Where that one was named too, the mark is added to what becomes of it. For another branch it is read
+        from there otherwise: what the work tree has uncommitted does not belong on it.
         """
         if step.raw is None:
             return None
-        old_id = frontmatter.parse(step.raw, stem=step.memory_id, default_scope="project").memory.supersedes
+        old_id = _parsed(step).memory.supersedes
         if old_id is None or old_id == step.memory_id:
             return None
         path = self._home.shown(self._home.path_of(old_id))
         file = None
-        if self._revisions:
+        named = steps.get(old_id)
+        document: frontmatter.Document | None
+        if named is not None:
+            if named.raw is None:
+                return None
+            file, document = named.before, _parsed(named)
+        elif self._revisions:
             document = next(filter(None, (self._at_revision(old_id, rev) for rev in self._revisions)), None)
         else:
             try:
@@ -224,17 +312,31 @@ class Plan:
             return None
         old = document.memory
         raw = document.raw
+        told = f"replaced by {step.memory_id}"
         if old.superseded_by == step.memory_id and old.status == "superseded":
+            if named is not None:
+                return replace(named, summary=told, replaced=True)
             if file is None or path not in self._changed:
                 return None
-        elif step.outbox is None:
+        elif step.outbox is None and not self._marked_here(old_id, step):
             # A change to a shared memory is that change alone. Only a replacement that is shared now, or
             # whose sharing was interrupted, marks what it replaces: a half pair may be meant otherwise.
             return None
         else:
             self._check_only_successor(old, path, step.memory_id)
             raw = frontmatter.rewrite(document, superseded_changes(step.memory_id, self._at))
-        return Step(old_id, path, raw, f"replaced by {step.memory_id}", before=file, replaced=True)
+        if named is not None:
+            return replace(named, raw=raw, summary=told, replaced=True)
+        return Step(old_id, path, raw, told, before=file, replaced=True)
+
+    def _marked_here(self, old_id: str, step: Step) -> bool:
+        """Whether the work tree has the pair whole, which then goes to another branch as it is."""
+        if not self._target:
+            return False
+        try:
+            return files.read(self._home, old_id).memory.superseded_by == step.memory_id
+        except OpenMemexError:
+            return False
 
     def _check_only_successor(self, old: Memory, path: str, new_id: str) -> None:
         if old.superseded_by not in (None, new_id, old.id):
@@ -256,6 +358,11 @@ class Plan:
                 f"{path} is already replaced by {', '.join(others)}, not only by {new_id}",
                 f"keep one of them: open-memex forget {new_id}, or forget {others[0]}",
             )
+
+
+def _parsed(step: Step) -> frontmatter.Document:
+    assert step.raw is not None
+    return frontmatter.parse(step.raw, stem=step.memory_id, default_scope="project")
 
 
 def _stem(path: str) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from openmemex.errors import NotFound
-from openmemex.git import staging
+from openmemex.errors import NotFound, Refused
+from openmemex.git import light, staging
 from openmemex.git.conditions import Checked
 from openmemex.git.objects import Change, file_entry
 
@@ -65,10 +65,19 @@ def dry_run_of(checked: Checked, files: Iterable[str]) -> CommitResult:
 
 
 def already(checked: Checked, blobs: Mapping[str, Change], base: str | None) -> CommitResult:
-    """The result when the branch holds every file as it is: the last commit that touched one of them."""
+    """The result when the branch holds every file as it is: the last commit that touched one of them.
+
+    Raises Refused for a branch that would be new: it would hold nothing of its own.
+    """
     if base is None:
         raise NotFound("There is nothing to commit: the files to delete were never committed")
     repository, target = checked.repository, checked.target
+    if not target.here and light.read_ref(repository.site, target.ref) is None:
+        raise Refused(
+            f"Commit {base[:10]} has all of it already: a new branch {target.branch} would hold nothing of "
+            "its own, and was not made",
+            "Name a commit that lacks it with --onto REV.",
+        )
     if target.here:
         now = staging.staged(repository.git, list(blobs))
         if any([e.oid for e in now.get(path, [])] != ([c.oid] if c.oid else []) for path, c in blobs.items()):

@@ -110,6 +110,10 @@ class GitProvider:
         """What to call the base, ours and theirs of a conflict; see conflicts.sides."""
         return conflicts.sides(Repository(self.site, self._environ), unmerged)
 
+    def go_on(self, sides: Sides) -> str:
+        """The command of git that ends what is going on; see conflicts.go_on."""
+        return conflicts.go_on(self._repository, sides)
+
     def contents(self, oids: Iterable[str]) -> dict[str, bytes]:
         """The bytes of blobs by id, as `blobs`, for a process that needs no libgit2 otherwise."""
         return conflicts.contents(self._repository.git, oids)
@@ -223,6 +227,10 @@ class GitProvider:
     def default_branch(self, said: str | None = None) -> str | None:
         """The default branch of where pull requests go to; `said`: what the remote said at a pull."""
         return history.default_branch(self._current, said)
+
+    def published(self, branch: str | None = None) -> str | None:
+        """The remote's `branch` (default: its default branch) as this clone knows it, as `origin/main`."""
+        return history.published(self._current, branch)
 
     def pull(self, folder: str = "", *, progress: Progress | None = None) -> PullResult:
         """Fetch and fast-forward the current branch, or refuse and change nothing; see transport.pull."""

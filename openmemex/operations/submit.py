@@ -83,21 +83,30 @@ def submit(
         _refuse_secrets(steps)
         paths = [step.path for step in steps]
         checked = git.check_commit(paths, branch=branch, onto=onto)
+        if branch:
+            plan.refuse_empty_branch(steps, base)
         next_steps = _next(ws, branch, base)
         if push and not git.push_command(branch or git.head().branch or ""):
             raise Refused("this repository has no remote to push to", "add one: git remote add origin URL")
+        held = plan.held_already(steps)
+        new = [step for step in steps if step not in held] or steps
+        notices = [
+            Notice("unchanged", f"{step.memory_id} is so already: the commit has nothing of it")
+            for step in steps
+            if step not in new
+        ]
         if dry_run:
             return Submitted(
                 commit=None,
                 branch=branch or git.head().branch,
-                files=tuple(paths),
+                files=tuple(step.path for step in new),
                 engine="",
                 dry_run=True,
                 next=next_steps,
-                notices=(),
-                already=plan.nothing_new(steps),
+                notices=tuple(notices),
+                already=len(held) == len(steps),
             )
-        text = secrets.mask(admission.redact(message)[0]).text if message else _message(steps)
+        text = secrets.mask(admission.redact(message)[0]).text if message else plan.message(new)
         before = git.head().commit
         if branch is None:
             _write_files(home, steps)
@@ -118,12 +127,10 @@ def submit(
         if made is not None:
             state.add_branch(ws.data_root, git.site.common_dir, target, made)
             faults.reached("submit.branch-noted")
-        notices = _verify(ws, result, steps)
+        notices += _verify(ws, result, steps)
         notices += _empty_outbox(steps)
         faults.reached("submit.outbox-removed")
-    if target and made is None:
-        # The branch would start at a commit that has it all: none was made.
-        branch, next_steps = None, _next(ws, None, None)
+    unchanged = {step.path for step in steps if step not in new}
     committed_to = branch or git.head().branch
     words = result.words
     if push and committed_to is not None:
@@ -132,7 +139,7 @@ def submit(
     return Submitted(
         commit=result.commit,
         branch=committed_to,
-        files=tuple(result.files),
+        files=tuple(path for path in result.files if path not in unchanged),
         engine=result.engine,
         dry_run=False,
         next=next_steps,
@@ -152,19 +159,6 @@ def _refuse_secrets(steps: list[Step]) -> None:
                 f"{step.path}, line {line}: holds a secret ({span.kind})",
                 f"take it out first: open-memex edit {step.memory_id}",
             )
-
-
-def _message(steps: list[Step]) -> str:
-    """The commit's message where none was given: a subject of one line, then one line a memory."""
-    lines = [f"{step.memory_id} {secrets.mask(step.summary).text[:100]}" for step in steps]
-    named = [step for step in steps if not step.replaced]
-    if len(named) > 1:
-        subject = f"Share {len(named)} memories"
-    elif named[0].raw is None:
-        subject = f"Remove memory {named[0].memory_id}"
-    else:
-        subject = f"Memory: {lines[0].partition(' ')[2][:60]}"
-    return f"{subject}\n\n" + "\n".join(lines) + "\n"
 
 
 def _write_files(home: homes.Home, steps: list[Step]) -> None:

@@ -40,13 +40,6 @@ def seen(om, cwd, word="kettle") -> dict[str, object]:
 # --- what a submit may be of ---
 
 
-def test_naming_the_replaced_one_of_a_waiting_pair_commits_nothing_wrong(om, git, kettle) -> None:
-    repo, old = kettle
-    om("supersede", old, "the kettle is blue", cwd=repo)
-    done = om("submit", old, cwd=repo)
-    assert done["already"] and git("status", "--porcelain", cwd=repo) == ""
-
-
 def test_a_changed_memory(om, git, kettle) -> None:
     repo, memory = kettle
     om("edit", memory, "--tag", "kitchen", cwd=repo)

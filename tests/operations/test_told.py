@@ -13,17 +13,6 @@ from pathlib import Path
 import pytest
 
 
-def test_no_branch_is_claimed_that_was_not_made(om, make_repo, make_remote, git) -> None:
-    repo = make_repo()
-    make_remote(repo)
-    memory = om("add", "the kettle is red", cwd=repo)["id"]
-    om("submit", memory, cwd=repo)
-    done = om("submit", memory, "--branch", "other", cwd=repo)
-    assert (done["already"], done["branch"]) == (True, "main")
-    assert not any("other" in step for step in done["next"])
-    assert git("branch", "--format=%(refname:short)", cwd=repo) == "main"
-
-
 def test_a_dry_run_says_when_there_is_nothing_to_commit(om, run_cli, make_repo) -> None:
     repo = make_repo()
     memory = om("add", "the kettle is red", cwd=repo)["id"]
