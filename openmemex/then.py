@@ -78,9 +78,15 @@ def look(ws: Workspace, asked: str, progress: Progress | None = None) -> Then:
 
 def select(ws: Workspace, then: Then, text: str) -> Row:
     """The memory that `text` names (as in selecting.select) among those of the revision."""
-    if normal_id_part(text) is not None and not answer(
-        ws, then, lambda: ws.index.find([then.home], normal_id_part(text) or "")
-    ):
+    part = normal_id_part(text)
+    if part is not None and not answer(ws, then, lambda: ws.index.find([then.home], part)):
+        for file in ws.index.quarantined([then.home]):
+            name = file.path.rpartition("/")[2].removesuffix(".md")
+            if name.startswith(part) or name.endswith(part):
+                raise NotFound(
+                    f"{file.path} can't be read as a memory at {then.commit[:10]}: {file.reason}.",
+                    f"`git show` has its bytes; `open-memex history {name}` other versions of it.",
+                )
         raise NotFound(
             f"No memory had the id {text} at {then.commit[:10]}.",
             f"`open-memex list --at {then.commit[:10]} --all` shows every memory of then; "

@@ -18,6 +18,9 @@ _OPENING = re.compile(r"(?:[ \t]*(?:\r\n|\n|\r))*---[ \t]*(\r\n|\n|\r)")
 # which pandoc's front matter may end with. Inside YAML neither can stand at the start of a line.
 _CLOSING = re.compile(r"[\r\n](?:---|\.\.\.)[ \t]*(?:\r\n|\n|\r|\Z)")
 
+# What git holds instead of a file that Git LFS keeps elsewhere (its docs/spec.md, "The Pointer"); the second
+# is the address that its first releases wrote.
+_POINTER = ("version https://git-lfs.github.com/spec/", "version https://hawser.github.com/spec/")
 _MARKERS = ("<<<<<<<", ">>>>>>>", "|||||||")
 # Git writes seven of a sign, or more where the attribute conflict-marker-size says so (gitattributes).
 _MARKER_LINE = re.compile(r"(<{7,}|>{7,}|\|{7,}|={7,})(?:[ \t]|\Z)")
@@ -66,8 +69,8 @@ def line_at(text: str, index: int) -> int:
 def split(raw: bytes) -> Parts:
     """Cut a file at its fences.
 
-    Raises Unreadable: over the size limit, not UTF-8, unresolved conflict markers, no or unclosed front
-    matter.
+    Raises Unreadable: over the size limit, not UTF-8, unresolved conflict markers, a pointer to where the text
+    is, no or unclosed front matter.
     """
     if len(raw) > MAX_FILE_BYTES:
         raise Unreadable(f"over the limit of {MAX_FILE_BYTES >> 20} MiB ({len(raw)} bytes)")
@@ -89,6 +92,12 @@ def split(raw: bytes) -> Parts:
                 line,
                 "Settle it (open-memex resolve), or remove the marker lines.",
             )
+    if opening is None and text.startswith(_POINTER):
+        raise Unreadable(
+            "stored as a Git LFS pointer, its text is not in git",
+            0,
+            "`git lfs pull` brings the text; `open-memex init --git` keeps new versions out of Git LFS.",
+        )
     if opening is None:
         raise Unreadable("no front matter: the file does not begin with a line ---", 1)
     if closing is None:

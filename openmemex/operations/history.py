@@ -156,12 +156,18 @@ def _work_tree(ws: Workspace, teller: Teller, found: Sequence[Version]) -> Itera
     path = home.shown(home.path_of(teller.memory_id))
     last = next((one for one in found if not one.branch), None)
     committed = teller.memory(last.oid) if last is not None else None
+    state = ""
+    if last is not None and last.oid is not None and last.path == path:
+        # The bytes alone don't tell: git may store another form of a file (line ends, filters), and in a
+        # sparse checkout a file can be absent and not deleted.
+        state = _state(ws, path)
+        if not state:
+            return
     changes: list[Change] = []
     try:
         file = files.read(home, teller.memory_id)
     except NotFound:
-        gone = last is not None and last.oid is not None and last.path == path and _deleted(ws, path)
-        if gone:
+        if state == "deleted":
             yield Step(None, "", None, "deleted", "work tree", path, (Change("file", "there", "deleted"),))
         return
     except Unreadable as error:
@@ -189,12 +195,10 @@ def _work_tree(ws: Workspace, teller: Teller, found: Sequence[Version]) -> Itera
         yield Step(None, at, None, action, "work tree", path, tuple(changes), review)
 
 
-def _deleted(ws: Workspace, path: str) -> bool:
-    """Whether git too sees `path` as deleted; in a sparse checkout a file can be absent and not deleted."""
-    return any(
-        entry.path == path and entry.state == "deleted"
-        for entry in ws.git.folder_status(path.rpartition("/")[0])
-    )
+def _state(ws: Workspace, path: str) -> str:
+    """How `path` differs from HEAD as git sees it; "" when it does not."""
+    entries = ws.git.folder_status(path.rpartition("/")[0])
+    return next((entry.state for entry in entries if entry.path == path), "")
 
 
 def _on_this_computer(ws: Workspace, teller: Teller, row: Row, shared: bool) -> Iterator[Step]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import needed
 import pytest
 
 FOLDER = ".ai/open-memex"
@@ -115,6 +116,47 @@ def test_a_version_that_cannot_be_read_breaks_nothing(om, git, repo, shared):
     path.write_bytes(b"again none\n")
     last = steps(om, repo, shared)[-1]
     assert (last["commit"], last["unreadable"]["line"]) == (None, 1)
+
+
+@pytest.fixture
+def large(git, home, repo):
+    """The repository, with a rule that gives every Markdown file to Git LFS."""
+    needed.program("git-lfs")
+    git("lfs", "install", "--skip-repo")
+    (repo / ".gitattributes").write_text("*.md filter=lfs diff=lfs merge=lfs -text\n", encoding="utf-8")
+    git("add", ".gitattributes", cwd=repo)
+    git("commit", "-q", "-m", "Large files", cwd=repo)
+    return repo
+
+
+def test_what_git_lfs_keeps_is_named_and_no_change_of_the_work_tree(om, git, run_cli, large, shared):
+    assert git("cat-file", "blob", f"HEAD:{FOLDER}/{shared}.md", cwd=large).startswith(
+        "version https://git-lfs"
+    )
+    (only,) = steps(om, large, shared)
+    assert only["unreadable"] == {"line": 0, "reason": "stored as a Git LFS pointer, its text is not in git"}
+    done = run_cli("list", "--at", "HEAD", cwd=large)
+    assert "stored as a Git LFS pointer" in done.stderr
+    done = run_cli("show", shared, "--at", "HEAD", cwd=large)
+    assert done.returncode == 1
+    assert "stored as a Git LFS pointer" in done.stderr
+    om("edit", shared, "--importance", "high", cwd=large)
+    assert [step["place"] for step in steps(om, large, shared)] == ["repository", "work tree"]
+
+
+@pytest.mark.parametrize("rule", ["ident", "text eol=crlf", "working-tree-encoding=UTF-16LE"])
+def test_a_file_that_git_stores_in_another_form_is_no_change(om, git, repo, shared, rule):
+    om("edit", shared, "--body", "Deploys $Id$\nneed it\n", cwd=repo)
+    om("submit", shared, cwd=repo)
+    path = repo / FOLDER / f"{shared}.md"
+    (repo / ".gitattributes").write_text(f"*.md {rule}\n", encoding="utf-8")
+    git("add", ".gitattributes", cwd=repo)
+    git("commit", "-q", "-m", "Rule", cwd=repo)
+    committed = path.read_bytes()
+    path.unlink()
+    git("checkout", "--", f"{FOLDER}/{shared}.md", cwd=repo)
+    assert path.read_bytes() != committed
+    assert [step["place"] for step in steps(om, repo, shared)] == ["repository", "repository"]
 
 
 def test_a_merge_tells_only_what_neither_side_had(om, git, repo, shared):
