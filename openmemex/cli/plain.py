@@ -116,7 +116,7 @@ def search_lines(found: Found, screen: Screen, *, explain: bool, project: Projec
 
 def see_then(row: Row, then: Then) -> str:
     """How to see one memory of an old revision whole."""
-    return one_line(f"See one whole: git show {then.commit[:10]}:{row.rel_path}")
+    return one_line(f"See one whole: open-memex show {row.id} --at {then.commit[:10]}")
 
 
 def reasons(why: Mapping[str, Any]) -> str:

@@ -69,8 +69,8 @@ def line_at(text: str, index: int) -> int:
 def split(raw: bytes) -> Parts:
     """Cut a file at its fences.
 
-    Raises Unreadable: over the size limit, not UTF-8, unresolved conflict markers, no or unclosed front matter,
-    or only a pointer to a text elsewhere.
+    Raises Unreadable: over the size limit, not UTF-8, unresolved conflict markers, no or unclosed front
+    matter, or only a pointer to a text elsewhere.
     """
     if len(raw) > MAX_FILE_BYTES:
         raise Unreadable(f"over the limit of {MAX_FILE_BYTES >> 20} MiB ({len(raw)} bytes)")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 
@@ -78,7 +79,7 @@ def test_search_list_and_show_answer_from_the_commit_and_not_from_here(om, team)
     assert shown["at"]["commit"] == first
 
 
-def test_people_are_told_what_they_see_and_how_to_see_more(run_cli, git, team):
+def test_people_are_told_what_they_see_and_how_to_see_more(run_cli, team):
     old = team.put(
         "The gateway is old\n", updated_at="2026-09-20T00:00:00Z", created_at="2026-09-20T00:00:00Z"
     )
@@ -91,8 +92,23 @@ def test_people_are_told_what_they_see_and_how_to_see_more(run_cli, git, team):
         assert "personal memories" in done.stderr
         assert "1 day ago" in done.stdout
         (line,) = [line for line in done.stdout.splitlines() if line.startswith("See one whole: ")]
-        assert "The gateway is old" in git(*line.split(": ", 1)[1].split()[1:], cwd=team.root)
+        program, *shown = line.split(": ", 1)[1].split()
+        assert program == "open-memex"
+        assert "The gateway is old" in run_cli(*shown, cwd=team.root).stdout
     assert old in done.stdout
+
+
+@pytest.mark.parametrize("folder", ['my mem/ü "q" $(x)', "it's/here", ".open-memex"])
+def test_the_printed_command_shows_the_memory_wherever_it_lies(run_cli, team, folder):
+    team.put("The gateway is old\n", folder)
+    team.commit("one", 0)
+    if folder != ".open-memex":
+        run_cli("config", "set", "memoryDir", folder, cwd=team.root)
+    for words in (("search", "gateway"), ("list",)):
+        done = run_cli(*words, "--at", "HEAD", cwd=team.root)
+        (line,) = [line for line in done.stdout.splitlines() if line.startswith("See one whole: ")]
+        _, *shown = shlex.split(line.split(": ", 1)[1])
+        assert "The gateway is old" in run_cli(*shown, cwd=team.root).stdout
 
 
 def test_ends_are_judged_as_of_then(om, team):
