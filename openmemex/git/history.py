@@ -165,7 +165,7 @@ def versions(repository: Repository, name: str, folders: Sequence[str]) -> list[
     if not any(change.status for change, _ in found):
         # Nowhere where it is looked for; a folder of another name once may have it.
         found = _walk(repository, name, _paths_anywhere(repository, name, [*here, *others]), here, others)
-    shallow = _shallow(repository)
+    shallow = shallow_commits(repository)
     found = _decided(repository, found, bool(shallow))
     mine = _joined([one for one, beside in found if not beside], shallow)
     side = _joined([one for one, beside in found if beside], shallow)
@@ -384,7 +384,7 @@ def _in_order(mine: list[Version], side: list[Version]) -> list[Version]:
     return found
 
 
-def _shallow(repository: Repository) -> frozenset[str]:
+def shallow_commits(repository: Repository) -> frozenset[str]:
     """The commits at which a shallow clone's history is cut off."""
     try:
         with open(os.path.join(repository.site.common_dir, "shallow"), encoding="ascii") as file:
@@ -496,7 +496,7 @@ def _newest_by(repository: Repository, seconds: int, asked: str) -> str:
             return found
     oldest = repository.git.run("rev-list", "--first-parent", head).text.split()[-1]
     at = _committed_at(repository, oldest)
-    if oldest in _shallow(repository):
+    if oldest in shallow_commits(repository):
         raise NotFound(
             f"This clone is shallow: its history begins with {oldest[:10]} of {at}, after {_quoted(asked)}.",
             "`git fetch --unshallow` brings the rest.",
@@ -517,7 +517,7 @@ def _neither(repository: Repository, asked: str) -> OpenMemexError:
     _, head = light.head(repository.site)
     if head is None:
         hint = f"{repository.git.folder} has no commit on the current branch yet."
-    elif _shallow(repository):
+    elif shallow_commits(repository):
         hint = "This clone is shallow and may lack it: `git fetch --unshallow` brings the rest. " + hint
     return NotFound(f"{_quoted(asked)} is no commit here, and no date.", hint)
 

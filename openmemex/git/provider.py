@@ -142,6 +142,10 @@ class GitProvider:
         """Write and stage what each file in conflict came to; see conflicts.settle."""
         return conflicts.settle(Repository(self.site, self._environ), settlements, expected)
 
+    def checked_out_at(self, branch: str) -> str | None:
+        """The work tree that has `branch` checked out, or is in the middle of rebasing it; else None."""
+        return targets.checked_out_at(self._repository, f"refs/heads/{branch}")
+
     def merged(self, ref: str) -> bool:
         """Whether HEAD has every commit of the ref `ref`; False when either has none."""
         commit, here = light.read_ref(self.site, ref), light.head(self.site)[1]
@@ -214,6 +218,11 @@ class GitProvider:
     def revision(self, text: str) -> Revision:
         """The commit that a revision or a date means. Raises NotFound for neither; see history.revision."""
         return history.revision(self._repository, text)
+
+    @property
+    def shallow(self) -> bool:
+        """Whether this clone's history is cut off somewhere."""
+        return bool(history.shallow_commits(self._repository))
 
     @property
     def reading_engine(self) -> str:

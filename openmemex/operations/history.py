@@ -76,7 +76,7 @@ def history(ws: Workspace, ref: str) -> Life:
     for row in personal + drafts:
         steps += _on_this_computer(ws, teller, row, shared=bool(steps))
     if not steps:
-        raise _nothing(part)
+        raise _nothing(ws, part)
     if any(step.action == "begins" for step in steps):
         notices.append(
             Notice(
@@ -121,7 +121,7 @@ def _the_one(ws: Workspace, part: str, rows: Sequence[Row]) -> str:
     if not found and ws.site is not None:
         found = [name for name in ws.git.names_in_history(part, _folders(ws)) if is_id(name)]
     if not found:
-        raise _nothing(part)
+        raise _nothing(ws, part)
     if len(found) > 1:
         more = f" and {len(found) - _CANDIDATES} more" if len(found) > _CANDIDATES else ""
         raise DecisionNeeded(
@@ -135,7 +135,12 @@ def _fits(name: str, part: str) -> bool:
     return name.startswith(part) or name.endswith(part)
 
 
-def _nothing(part: str) -> NotFound:
+def _nothing(ws: Workspace, part: str) -> NotFound:
+    if ws.site is not None and ws.git.shallow:
+        return NotFound(
+            f"No memory here has the id {part}, and none in what this shallow clone has of git's history.",
+            "`git fetch --unshallow` brings the rest; then try again.",
+        )
     return NotFound(
         f"No memory here, and none in git's history, has the id {part}.",
         "`open-memex list --all` shows every memory of this place.",

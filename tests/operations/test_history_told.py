@@ -328,6 +328,23 @@ def test_a_shallow_clone_says_that_history_begins_there(om, git, repo, shared, t
     assert "shallow" in [notice["kind"] for notice in told["notices"]]
 
 
+def test_a_shallow_clone_says_of_what_it_does_not_know_that_it_is_shallow(
+    om, git, run_cli, repo, shared, tmp_path
+):
+    git("rm", "-q", f"{FOLDER}/{shared}.md", cwd=repo)
+    git("commit", "-q", "-m", "Drop it", cwd=repo)
+    git("commit", "-q", "-m", "Go on", "--allow-empty", cwd=repo)
+    place = tmp_path / "shallow"
+    git("clone", "-q", "--depth", "1", f"file://{repo}", str(place))
+    for name in (shared, shared[-8:]):
+        done = run_cli("history", name, cwd=place)
+        assert done.returncode == 1
+        assert "shallow clone" in done.stderr and "git fetch --unshallow" in done.stderr
+        assert "shallow" not in run_cli("history", "01ARZ3NDEKTSV4RRFFQ69G5FAV", cwd=repo).stderr
+    git("fetch", "-q", "--unshallow", cwd=place)
+    assert [step["action"] for step in steps(om, place, shared)] == ["added", "deleted"]
+
+
 def test_a_bare_repository_a_worktree_and_a_detached_head_tell_the_same(om, git, repo, shared, tmp_path):
     expected = steps(om, repo, shared)
     git("worktree", "add", "-q", "--detach", str(tmp_path / "tree"), cwd=repo)
