@@ -57,6 +57,13 @@ def writable_copy(ws: Workspace, row: Row) -> files.MemoryFile:
     copy = open_copy(ws, row)
     if copy.file is None:
         branch = row.place_label.removeprefix("on branch ")
+        where = ws.git.checked_out_at(branch)
+        if where is not None:
+            # git lets no second work tree have it.
+            raise Refused(
+                f"{row.id} is on branch {branch}, which is checked out in {where}",
+                "run the same command there",
+            )
         raise Refused(
             f"{row.id} is on branch {branch}, which is not checked out here",
             f"run `git switch {shlex.quote(branch)}` first, then try again",

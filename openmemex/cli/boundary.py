@@ -96,12 +96,13 @@ def _without_secrets(error: OpenMemexError) -> OpenMemexError:
     return error
 
 
-def error_json(error: OpenMemexError) -> dict[str, dict[str, str | int | list[str]]]:
+def error_json(error: OpenMemexError) -> dict[str, object]:
     """The document that stands on stdout when a command with `--json` fails; `words` only where there are
-    some.
+    some. What was done before stands beside the error.
     """
     said = {"words": list(error.words)} if error.words else {}
-    return {"error": {"message": error.message, "hint": error.hint, "code": error.exit_code, **said}}
+    told = {"message": error.message, "hint": error.hint, "code": error.exit_code, **said}
+    return {**error.document, "error": told}
 
 
 def _flush() -> None:

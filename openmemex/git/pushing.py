@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from openmemex.errors import NotFound, PartlyDone, Refused
-from openmemex.git import light, process, transport
+from openmemex.git import light, process, targets, transport
 from openmemex.git.repository import Repository
 from openmemex.git.words import lines_of
 
@@ -135,8 +135,7 @@ def _refusal(repository: Repository, branch: str, remote: str, row: _Row, said: 
     if row.reason in _BEHIND:
         return Refused(
             f"{place} has commits of {branch} that are not here ({row.reason}): nothing was pushed",
-            f"Bring them in first (`open-memex pull`, or `git pull --rebase {shlex.quote(remote)} "
-            f"{shlex.quote(branch)}`), then push again.",
+            f"Bring them in first: {_rebase(repository, branch, remote)} Then push again.",
             _server_words(said),
         )
     reason = transport.without_secrets(repository, remote, row.reason) or row.summary.strip("[]")
@@ -145,6 +144,16 @@ def _refusal(repository: Repository, branch: str, remote: str, row: _Row, said: 
         "Nothing was pushed, and the commit is still here. Do what the server asks for, then push again.",
         _server_words(said) or _told(said),
     )
+
+
+def _rebase(repository: Repository, branch: str, remote: str) -> str:
+    """The command that puts the branch's own commits on top of the remote's, wherever it is checked out."""
+    pull = ["pull", "--rebase", "--autostash", remote, branch]
+    where = targets.checked_out_at(repository, f"refs/heads/{branch}")
+    if where is None:
+        return f"{shlex.join(['git', 'switch', branch])} && {shlex.join(['git', *pull])}."
+    here = os.path.realpath(where) == os.path.realpath(repository.site.root)
+    return shlex.join(["git", *([] if here else ["-C", where]), *pull]) + "."
 
 
 def _failure(repository: Repository, branch: str, remote: str, said: str, hook: str | None) -> Refused:

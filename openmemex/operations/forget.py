@@ -69,9 +69,10 @@ def _one(ws: Workspace, planned: Row, soft: bool) -> Item:
         _refuse_two_texts(planned.id, [copy for _, copy in found])
         for row, copy in found:
             if copy.file is None:
-                notes.append(
-                    f"{row.place_label.removeprefix('on ')} still has it: switch there and forget it too"
-                )
+                branch = row.place_label.removeprefix("on branch ")
+                where = ws.git.checked_out_at(branch)
+                act = "switch there" if where is None else f"go to {where}"
+                notes.append(f"branch {branch} still has it: {act} and forget it too")
                 continue
             known = copy.home.kind != "repository" or _is_in_git(ws, copy.home, row.rel_path)
             if soft:

@@ -8,10 +8,10 @@ from the run before.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from openmemex import faults
-from openmemex.errors import OpenMemexError, PartlyDone, Refused, UsageError
+from openmemex.errors import Interrupted, OpenMemexError, PartlyDone, Refused, UsageError
 from openmemex.git import light
 from openmemex.git.commit_result import CommitResult
 from openmemex.memory import frontmatter
@@ -62,7 +62,8 @@ def submit(
     pushed afterwards; without it nothing ever is.
 
     Raises as `select`; Refused with the precondition that failed; DecisionNeeded where one id has two texts;
-    PartlyDone when it was committed and the push was refused.
+    PartlyDone when it was committed and the push was refused, or a hook spoilt a memory; Interrupted when it
+    was stopped after the commit.
     """
     if not refs:
         raise UsageError("no memory was named", "open-memex sync-status shows what waits to be shared")
@@ -107,7 +108,7 @@ def submit(
                 already=len(held) == len(steps),
             )
         text = secrets.mask(admission.redact(message)[0]).text if message else plan.message(new)
-        before = git.head().commit
+        before = _tip(ws, target)
         if branch is None:
             _write_files(home, steps)
         try:
@@ -118,36 +119,45 @@ def submit(
                 onto=onto,
                 checked=checked,
             )
-        except BaseException:
+        except BaseException as error:
             # git refused after all: the files are as they were before. Unless it had committed them already.
-            if git.head().commit == before:
+            after = _tip(ws, target)
+            if after == before or after is None:
                 _undo(home, steps)
+            elif isinstance(error, KeyboardInterrupt):
+                raise Interrupted(
+                    f"interrupted, but committed: {branch or git.head().branch} is at {after[:10]} now",
+                    "Run the same command again: it finishes what was begun.",
+                ) from error
             raise
-        made = None if not target else light.read_ref(git.site, target)
-        if made is not None:
-            state.add_branch(ws.data_root, git.site.common_dir, target, made)
+        if target:
+            state.add_branch(ws.data_root, git.site.common_dir, target, _tip(ws, target) or result.commit)
             faults.reached("submit.branch-noted")
-        notices += _verify(ws, result, steps)
-        notices += _empty_outbox(steps)
+        unchanged = {step.path for step in steps if step not in new}
+        done = Submitted(
+            commit=result.commit,
+            branch=result.branch,
+            files=tuple(path for path in result.files if path not in unchanged),
+            engine=result.engine,
+            dry_run=False,
+            next=next_steps,
+            notices=tuple(notices),
+            already=result.already,
+            words=_masked(result.words),
+        )
+        done = replace(done, notices=(*notices, *_verify(ws, done, result, steps)))
+        done = replace(done, notices=(*done.notices, *_empty_outbox(steps)))
         faults.reached("submit.outbox-removed")
-    unchanged = {step.path for step in steps if step not in new}
-    committed_to = branch or git.head().branch
-    words = result.words
-    if push and committed_to is not None:
-        words += _push(ws, committed_to, result)
-        next_steps = next_steps[len(git.push_command(committed_to)) :]
-    return Submitted(
-        commit=result.commit,
-        branch=committed_to,
-        files=tuple(path for path in result.files if path not in unchanged),
-        engine=result.engine,
-        dry_run=False,
-        next=next_steps,
-        notices=tuple(notices),
-        already=result.already,
-        pushed=push and committed_to is not None,
-        words=tuple(secrets.mask("\n".join(words)).text.split("\n")) if words else (),
-    )
+    return _push(ws, done) if push else done
+
+
+def _tip(ws: Workspace, target: str) -> str | None:
+    """The commit of the branch that is committed to."""
+    return light.read_ref(ws.git.site, target) if target else ws.git.head().commit
+
+
+def _masked(words: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(secrets.mask("\n".join(words)).text.split("\n")) if words else ()
 
 
 def _refuse_secrets(steps: list[Step]) -> None:
@@ -193,10 +203,10 @@ def _undo(home: homes.Home, steps: list[Step]) -> None:
                 continue
 
 
-def _verify(ws: Workspace, result: CommitResult, steps: list[Step]) -> list[Notice]:
+def _verify(ws: Workspace, done: Submitted, result: CommitResult, steps: list[Step]) -> list[Notice]:
     """Before any draft is deleted: the commit, read back, must hold what was made of each text.
 
-    Gives a notice for each file that a commit hook changed.
+    Gives a notice for each file that a commit hook changed. Raises PartlyDone where it is no memory any more.
     """
     notices = []
     for step in steps:
@@ -204,9 +214,14 @@ def _verify(ws: Workspace, result: CommitResult, steps: list[Step]) -> list[Noti
         if found == result.blobs[step.path]:
             continue
         if not _is_a_hooks_work(ws, result, step, found):
-            raise OpenMemexError(
-                f"commit {result.commit} does not hold {step.path} as it was submitted; the draft was kept",
-                "look at the commit, then run submit again",
+            kept = "; the draft was kept" if step.outbox is not None else ""
+            raise PartlyDone(
+                f"committed to {result.branch} as {result.commit[:10]}, but that does not hold {step.path} "
+                f"as it was submitted{kept}",
+                f"Look at it (git show {result.commit[:10]}): a commit hook may have changed it. Then submit "
+                "it again.",
+                result.words,
+                done=done,
             )
         notices.append(Notice("changed-by-hook", f"a commit hook changed {step.path}"))
     return notices
@@ -236,17 +251,24 @@ def _empty_outbox(steps: list[Step]) -> list[Notice]:
     return notices
 
 
-def _push(ws: Workspace, branch: str, result: CommitResult) -> tuple[str, ...]:
-    """Push the branch; what the server said. Raises PartlyDone: the commit is made, whatever it says."""
+def _push(ws: Workspace, done: Submitted) -> Submitted:
+    """Push the branch. Raises PartlyDone, or Interrupted: the commit is made, whatever the server says."""
+    assert done.branch is not None and done.commit is not None
+    commands = ws.git.push_command(done.branch)
+    again = f"To try again: {' && '.join(commands)}"
+    committed = f"committed to {done.branch} as {done.commit[:10]}"
     try:
-        return ws.git.push(branch).words
+        words = ws.git.push(done.branch).words
     except OpenMemexError as error:
-        again = " && ".join(ws.git.push_command(branch))
         raise PartlyDone(
-            f"committed to {branch} as {result.commit[:10]}, but not pushed: {error.message}",
-            f"{error.hint} To try again: {again}".strip(),
+            f"{committed}, but not pushed: {error.message}",
+            f"{error.hint} {again}".strip(),
             error.words,
+            done=done,
         ) from error
+    except KeyboardInterrupt as stop:
+        raise Interrupted(f"{committed}; interrupted while it was pushed", again, done=done) from stop
+    return replace(done, pushed=True, next=done.next[len(commands) :], words=(*done.words, *_masked(words)))
 
 
 def _next(ws: Workspace, branch: str | None, base: str | None) -> tuple[str, ...]:

@@ -56,7 +56,7 @@ WRITTEN = things(
     notices=NOTICES,
 )
 HIT = {**MEMORY, "score": {"type": "number"}, "lane": TEXT, "age_days": {"type": "integer"}}
-ERROR = things(error=things(message=TEXT, hint=TEXT, code={"enum": [1, 2, 3, 4]}))
+ERROR = things(error=things(message=TEXT, hint=TEXT, code={"enum": [1, 2, 3, 4, 130]}))
 SETTING = {"key": TEXT, "value": {}, "default": {}, "set": YES_NO, "doc": TEXT}
 AT = things(commit=TEXT, when=TIME, asked=TEXT, folder=TEXT, engine=TEXT)
 SHAPES = {

@@ -51,19 +51,26 @@ def register(app: typer.Typer) -> None:
 
         By itself it never pushes; it prints the commands that do.
         """
-        from openmemex.operations.submit import submit
+        from openmemex.errors import PartlyDone
+        from openmemex.operations.submit import Submitted, submit
 
         with session.workspace() as ws:
-            done = submit(
-                ws,
-                ids,
-                branch=branch,
-                onto=onto,
-                base=base,
-                message=message,
-                push=push,
-                dry_run=dry_run,
-            )
+            try:
+                done = submit(
+                    ws,
+                    ids,
+                    branch=branch,
+                    onto=onto,
+                    base=base,
+                    message=message,
+                    push=push,
+                    dry_run=dry_run,
+                )
+            except PartlyDone as error:
+                if isinstance(error.done, Submitted):
+                    session.told(error.done.notices)
+                    error.document = render.submitted_json(error.done)
+                raise
             session.told(done.notices)
             if done.words:
                 session.screen.note("what hooks and the server said:", kind="note")
