@@ -436,9 +436,9 @@ def revision(repository: Repository, text: str) -> Revision:
     asked = text.strip()
     if not asked or "\0" in asked:
         raise UsageError("That names no revision and no date.", _AT_HINT)
-    done = repository.git.run(
-        *("rev-parse", "--verify", "--quiet", "--end-of-options", f"{asked}^{{commit}}"), check=False
-    )
+    # Of `:/TEXT`, which is always a commit, what is put behind it would be part of TEXT (gitrevisions(7)).
+    named = asked if asked.startswith(":/") else f"{asked}^{{commit}}"
+    done = repository.git.run("rev-parse", "--verify", "--quiet", "--end-of-options", named, check=False)
     commit = done.text.strip()
     if done.code == 0 and _OID.match(commit):
         return Revision(commit, _committed_at(repository, commit), asked)

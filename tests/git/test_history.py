@@ -418,6 +418,8 @@ def revision(team, text):
 def test_every_spelling_of_a_revision_is_understood(team, git, days):
     git("tag", "-a", "v1", "-m", "v1", days[1], cwd=team.root)
     git("update-ref", "refs/remotes/origin/main", days[2], cwd=team.root)
+    git("switch", "-q", "--detach", days[3], cwd=team.root)
+    git("switch", "-q", "main", cwd=team.root)
     for text, commit in (
         ("main", days[4]),
         ("HEAD~3", days[1]),
@@ -425,6 +427,15 @@ def test_every_spelling_of_a_revision_is_understood(team, git, days):
         ("origin/main", days[2]),
         (days[0][:9], days[0]),
         ("HEAD^{/day 3}", days[3]),
+        ("HEAD^{/!-day 4}", days[3]),
+        (":/day 2", days[2]),
+        (":/d.y [12]", days[2]),
+        (":/!-day", git("rev-parse", "HEAD~5", cwd=team.root)),
+        ("v1^{}", days[1]),
+        ("v1^0", days[1]),
+        ("v1-0-g" + days[1][:7], days[1]),
+        ("@{-1}", days[3]),
+        ("main@{0}", days[4]),
         ("@", days[4]),
     ):
         assert revision(team, text).commit == commit, text
@@ -456,7 +467,8 @@ def test_gits_own_words_for_a_date_are_understood(team, git):
 @pytest.mark.parametrize(
     "text",
     ["nonsense", "3 bananas", "20", "2026-02-30", "2026-13-01", "may the force", "never", "HEAD~99", "a..b",
-     "^HEAD", "-1", "--all", "HEAD:app.txt", "; rm -rf", "12 monkeys"],
+     "^HEAD", "-1", "--all", "HEAD:app.txt", "; rm -rf", "12 monkeys", ":/no such text",
+     ":/", ":app.txt", ":0:app.txt", "HEAD^{tree}", "HEAD^@", "HEAD^!", "HEAD:"],
 )  # fmt: skip
 def test_what_is_neither_is_refused(team, days, text):
     with pytest.raises(NotFound):
