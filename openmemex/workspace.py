@@ -284,3 +284,52 @@ def staleness(ws: Workspace, freshness: Freshness) -> list[Notice]:
             )
         )
     return notices
+
+
+def unseen(ws: Workspace) -> list[Notice]:
+    """That this place has no files of the memories that its repository holds, and how to see them."""
+    site = ws.site
+    if site is None or ws.project.source == "none":
+        return []
+    if not site.root:
+        return [
+            Notice(
+                "bare",
+                "This is a bare repository: the memories in it are read with --at, for example --at HEAD.",
+            )
+        ]
+    # Nothing but a look whether this file is there may be a part of each search.
+    patterns = os.path.join(site.git_dir, "info", "sparse-checkout")
+    if not os.path.exists(patterns):
+        return []
+    try:
+        home = ws.repository_home()
+        if home is None or homes.holds_files(home):
+            return []
+        folder = home.shown(home.folder)
+        number = _left_out(ws, site, folder, patterns)
+    except (OpenMemexError, OSError):
+        return []  # a folder that nothing is read from, or no git that can say more
+    if not number:
+        return []
+    import shlex  # not on the path of a search that has its folder
+
+    what = "1 memory" if number == 1 else f"{number} memories"
+    return [
+        Notice(
+            "sparse",
+            f"This sparse checkout leaves out {folder} with {what}: `git sparse-checkout add "
+            f"{shlex.quote(folder)}` brings the folder; --at HEAD reads it where it is.",
+        )
+    ]
+
+
+def _left_out(ws: Workspace, site: light.Site, folder: str, patterns: str) -> int:
+    """How many memories of `folder` the patterns leave out; remembered for as long as HEAD and they stay."""
+    stamp = os.stat(patterns).st_mtime_ns
+    key = f"left out\0{site.git_dir}\0{folder}\0{light.head(site)[1]}\0{stamp}"
+    known = ws.index.recall(key)
+    if known is None:
+        known = str(ws.git.left_out(folder))
+        ws.index.remember(key, known)
+    return int(known)

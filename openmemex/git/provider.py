@@ -15,6 +15,7 @@ from openmemex.git import (
     light,
     merges,
     pushing,
+    sparse,
     staging,
     targets,
     transport,
@@ -218,6 +219,10 @@ class GitProvider:
     def revision(self, text: str) -> Revision:
         """The commit that a revision or a date means. Raises NotFound for neither; see history.revision."""
         return history.revision(self._repository, text)
+
+    def left_out(self, folder: str) -> int:
+        """How many memories in `folder` (from the top) a sparse checkout leaves out."""
+        return sparse.left_out(self._repository, folder)
 
     @property
     def shallow(self) -> bool:

@@ -7,6 +7,7 @@ import re
 
 from openmemex.git import staging
 from openmemex.git.repository import Repository
+from openmemex.memory.ids import is_id
 
 
 def holds(repository: Repository, path: str) -> bool:
@@ -35,3 +36,14 @@ def holds(repository: Repository, path: str) -> bool:
         *("--", path),
     )
     return path in listed.fields
+
+
+def left_out(repository: Repository, folder: str) -> int:
+    """How many memories directly in `folder` (from the top) git has that the checkout leaves out."""
+    if not repository.config.flag("core.sparsecheckout"):
+        return 0
+    # "S" stands before a file that is not to be in the work tree (git-ls-files(1), "-t").
+    listed = repository.git.run("--literal-pathspecs", "ls-files", "-t", "-z", "--", folder + "/").fields
+    absent = [field[2:] for field in listed if field.startswith("S ")]
+    names = [path.rpartition("/") for path in absent if path.endswith(".md")]
+    return sum(parent == folder and is_id(name[:-3]) for parent, _, name in names)

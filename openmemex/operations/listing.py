@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from openmemex import then
 from openmemex.errors import UsageError
 from openmemex.results import Notice
-from openmemex.workspace import staleness
+from openmemex.workspace import staleness, unseen
 
 if TYPE_CHECKING:
     from openmemex.index.rows import Filters, Freshness, ListResult, Row
@@ -55,7 +55,9 @@ def list_memories(
         return Listed(tuple(result.rows), result.total, hidden, seen.freshness, seen.notices, seen)
     freshness = ws.reconcile(progress)
     result, hidden = _listed(ws, ws.homes(), filters, limit)
-    return Listed(tuple(result.rows), result.total, hidden, freshness, tuple(staleness(ws, freshness)))
+    return Listed(
+        tuple(result.rows), result.total, hidden, freshness, (*staleness(ws, freshness), *unseen(ws))
+    )
 
 
 def _listed(ws: Workspace, homes: Sequence[Home], filters: Filters, limit: int) -> tuple[ListResult, int]:

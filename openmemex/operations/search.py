@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from openmemex.errors import UsageError
 from openmemex.results import Notice
-from openmemex.workspace import staleness
+from openmemex.workspace import staleness, unseen
 
 if TYPE_CHECKING:
     from openmemex.index.rows import Filters, Freshness, Hit
@@ -69,7 +69,7 @@ def search(
         freshness,
         result.expression,
         result.hidden,
-        tuple(staleness(ws, freshness)),
+        (*staleness(ws, freshness), *unseen(ws)),
     )
 
 

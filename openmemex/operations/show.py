@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from openmemex import then
+from openmemex.errors import NotFound
 from openmemex.index.rows import Row
 from openmemex.memory import frontmatter
 from openmemex.memory.fences import split
@@ -15,7 +16,7 @@ from openmemex.selecting import copies
 from openmemex.then import Then
 from openmemex.trust import secrets
 from openmemex.trust.showing import shown_value
-from openmemex.workspace import Workspace, staleness
+from openmemex.workspace import Workspace, staleness, unseen
 from openmemex.writing import open_copy
 
 
@@ -54,7 +55,11 @@ def show(ws: Workspace, ref: str, *, at: str | None = None) -> Shown:
         notices = list(seen.notices)
     else:
         freshness = ws.reconcile()
-        row, *others = copies(ws, ref)
+        try:
+            row, *others = copies(ws, ref)
+        except NotFound as error:
+            told = [notice.text for notice in unseen(ws)]
+            raise NotFound(error.message, " ".join(told) or error.hint) from None
         document = open_copy(ws, row).document
         notices = staleness(ws, freshness)
     text = secrets.mask(document.memory.body)
