@@ -18,8 +18,8 @@ _OPENING = re.compile(r"(?:[ \t]*(?:\r\n|\n|\r))*---[ \t]*(\r\n|\n|\r)")
 # which pandoc's front matter may end with. Inside YAML neither can stand at the start of a line.
 _CLOSING = re.compile(r"[\r\n](?:---|\.\.\.)[ \t]*(?:\r\n|\n|\r|\Z)")
 
-# What git holds instead of a file that Git LFS keeps elsewhere (the specification of Git LFS); the second is the
-# address that its first releases wrote.
+# What git holds instead of a file that Git LFS keeps elsewhere (the specification of Git LFS); the second is
+# the address that its first releases wrote.
 _POINTER = ("version https://git-lfs.github.com/spec/", "version https://hawser.github.com/spec/")
 _MARKERS = ("<<<<<<<", ">>>>>>>", "|||||||")
 # Git writes seven of a sign, or more where the attribute conflict-marker-size says so (gitattributes).
