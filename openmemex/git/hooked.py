@@ -131,7 +131,10 @@ def _git_commit(
     repository: Repository, *options: str, stdin: bytes, env: Mapping[str, str] = MappingProxyType({})
 ) -> Done:
     return repository.git.run(
-        *("commit", "--quiet", "--cleanup=whitespace", *options),
+        # All that is handed over is UTF-8, whatever the person's own commits say that they are.
+        *("-c", "i18n.commitEncoding=UTF-8", "commit", "--quiet", "--cleanup=whitespace"),
+        # With commit.verbose git would cut the message at a line that looks like its own scissors.
+        *("--no-verbose", *options),
         stdin=stdin,
         check=False,
         seconds=HOOK_SECONDS,

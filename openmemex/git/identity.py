@@ -169,6 +169,9 @@ def _split(url: str) -> tuple[str, str]:
     _user, _, named = first.rpartition("@")
     before, colon, path = (named if ":" in named else first).partition(":")
     path += slash + rest
+    if re.search(r"@[^/@:\s]+:", path) and "/" not in before:
+        # A slash in the password: as above.
+        before, _, path = path.rpartition("@")[2].partition(":")
     if colon and before and "/" not in before and not _DRIVE.match(url):
         return before, path.lstrip("/")
     return "", url

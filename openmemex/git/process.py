@@ -19,10 +19,13 @@ NETWORK_SECONDS: Final = 120.0
 HOOK_SECONDS: Final = 900.0
 GRACE_SECONDS: Final = 2.0
 
-# What `git rev-parse --local-env-vars` lists, without the config ones (a user's own `git -c` and GIT_CONFIG_*
-# stay), and what changes how names on the command line are read. A hook's children inherit these from git:
-# they would send our git to another repository, staging area or object store than the one asked about.
+# What `git rev-parse --local-env-vars` lists, without the ones that all of git obeys alike (a user's own
+# `git -c` and GIT_CONFIG_*), and what changes how names on the command line or git's output are read. Hooks'
+# children inherit these from git: they would send our git to another repository, staging area or object store
+# than the one asked about.
 _MISLEADING: Final = (
+    # Obeyed by `git config` alone: what it tells would not be what a commit goes by (signing, hooks).
+    "GIT_CONFIG",
     "GIT_DIR",
     "GIT_WORK_TREE",
     "GIT_IMPLICIT_WORK_TREE",
@@ -46,11 +49,24 @@ _MISLEADING: Final = (
     "GIT_ICASE_PATHSPECS",
     "GIT_EXTERNAL_DIFF",
     "GIT_DIFF_OPTS",
+    "GIT_PRINT_SHA1_ELLIPSIS",
     "GIT_REFLOG_ACTION",
+    # On Windows they take git's streams elsewhere.
+    "GIT_REDIRECT_STDIN",
+    "GIT_REDIRECT_STDOUT",
+    "GIT_REDIRECT_STDERR",
 )
 # How a person watches git at work. It would be mixed into git's words, `Authorization: …` included.
 _TRACES: Final = re.compile(r"GIT_TRACE2?(_.*)?|GIT_CURL_VERBOSE")
 _TO_STDERR: Final = frozenset({"1", "2", "true"})
+# A person's settings may put a signature's check between the lines that `git log` prints, print names in
+# another encoding, or leave out what the first commit brought. These commands start no hook and no filter:
+# nobody else inherits this.
+_TELLING: Final = frozenset({"log", "show", "rev-list", "diff-tree"})
+_AS_READ_HERE: Final = (
+    *("-c", "log.showSignature=false", "-c", "log.showRoot=true"),
+    *("-c", "i18n.logOutputEncoding=UTF-8"),
+)
 # Oldest git whose commands and options are all there.
 OLDEST: Final = (2, 30)
 
@@ -94,11 +110,13 @@ class GitFailed(OpenMemexError):
 
 
 def without_credentials(text: str) -> str:
-    """`text` with the user, password and query of every URL in it taken out."""
+    """`text` without the user, password and query of every URL in it, or those of user:password@host:path."""
     # A password can hold a slash that should have been percent-encoded: up to the last @, rather too much.
     text = re.sub(r"(://)[^/\s'\"@:]*:[^\s'\"]*@", r"\1", text)
     text = re.sub(r"(://)[^/\s'\"]*@", r"\1", text)
-    return re.sub(r"(://[^\s'\"?#]+)\?[^\s'\"]*", r"\1", text)
+    text = re.sub(r"(://[^\s'\"?#]+)\?[^\s'\"]*", r"\1", text)
+    # No scheme, so no password by git's rules: but people write it, and git says it back.
+    return re.sub(r"(?<![^\s'\"(<=`])[^\s'\"/:@<(]+:(?!//)[^\s'\"]+@(?=[\w.\-\[\]]+:)", "", text)
 
 
 class Git:
@@ -227,6 +245,9 @@ def run_git(
         for name, value in environ.items()
         if name not in _MISLEADING and not (_TRACES.fullmatch(name) and value.lower() in _TO_STDERR)
     }
+    command = _command(args)
+    if command in _TELLING:
+        args = (*_AS_READ_HERE, *args)
     clean.update(GIT_TERMINAL_PROMPT="0", GCM_INTERACTIVE="never", GIT_PAGER="cat", GIT_EDITOR=":")
     clean.update(env or {})
     try:
@@ -252,7 +273,6 @@ def run_git(
     out, err, late = _communicate(process, stdin, seconds)
     words = without_credentials(err.decode("utf-8", "replace"))
     done = Done(process.returncode, out, words)
-    command = next((a for a in args if not a.startswith("-") and not re.match(r"[a-z]+\.\S+=", a)), "")
     if late:
         raise Refused(
             f"`git {command}` in {cwd} was stopped after {seconds:.0f} s without an end",
@@ -261,6 +281,11 @@ def run_git(
     if allow is not None and done.code not in allow:
         raise _failed(command, cwd, done)
     return done
+
+
+def _command(args: Sequence[str]) -> str:
+    """git's command among its arguments: the first word that is no option, and no setting of `-c`."""
+    return next((a for a in args if not a.startswith("-") and not re.match(r"[a-z]+\.\S+=", a)), "")
 
 
 def _communicate(

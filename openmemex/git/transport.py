@@ -213,6 +213,10 @@ def _secrets(repository: Repository, remote: str, config: Config) -> set[str]:
             # A user alone is a token with http, and a plain account name with ssh.
             token = password or (user if url.lower().startswith("http") else "")
             found |= {token, unquote(token)}
+        elif "://" not in url and (match := re.match(r"[^/:@]*:(.+)@([^@]*:.*)\Z", url)):
+            # `user:password@host:path`: for git and ssh all from the password on is a path at the host
+            # `user`. With the path behind it, it is long enough to be known again however short it is.
+            found |= {match[1], f"{match[1]}@{match[2]}"}
     for key in config.keys("http."):
         if not key.lower().endswith(".extraheader"):
             continue

@@ -75,6 +75,7 @@ def test_ipv6_helpers_and_odd_text():
     assert normal_origin(f"gcrypt::ssh://{TOKEN}@h.test/x.git") == "gcrypt::h.test/x"
     assert host_of("gcrypt::h.test/x") == "h.test"
     assert normal_origin("host.test:dir/a@b") == "host.test/dir/a@b"
+    assert normal_origin("git:" + "pass/word@host.test:dir/x.git") == "host.test/dir/x"
 
 
 PART = st.text("abcdefghijklmnopqrstuvwxyz0123456789-_.", min_size=1, max_size=12).filter(

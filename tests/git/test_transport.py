@@ -284,6 +284,23 @@ def test_a_shallow_clone_stays_whole(git, pair):
 # --- no network, no answer, no password shown ---
 
 
+@pytest.mark.parametrize("secret", ["s3cret-" + "w0rd", "p" + "w7", "a/b-" + "c9"])
+def test_a_password_in_an_address_without_a_scheme_is_shown_in_no_form(git, make_repo, tmp_path, secret):
+    """There git takes `git` for the host, and the password for the beginning of a path: ssh says it back."""
+    repo = make_repo(origin=f"git:{secret}@host.test:team/x.git")
+    ssh = tmp_path / "ssh"
+    ssh.write_text('#!/bin/sh\necho "no luck with $*" >&2\necho "that is $GIT_URL" >&2\nexit 255\n')
+    ssh.chmod(0o755)
+    environ = {**os.environ, "GIT_SSH_COMMAND": str(ssh), "GIT_URL": f"git:{secret}@host.test:team/x.git"}
+    found = GitProvider.open(str(repo), environ)
+    assert found is not None
+    for act in (found.pull, lambda: found.push("main")):
+        with pytest.raises(Refused) as refused:
+            act()
+        assert "no luck" in str(refused.value) and secret not in str(refused.value)
+        assert "host.test/team/x" in refused.value.message
+
+
 def test_a_failed_fetch_shows_no_password(git, make_repo):
     token = "gh" + "p_" + "z" * 36
     repo = make_repo(origin=f"https://user:{token}@127.0.0.1:9/acme/x.git?private_token={token}")
