@@ -323,6 +323,16 @@ def symbolic_ref(site: Site, ref: str) -> str | None:
     return process.Git(site).run("symbolic-ref", "--quiet", ref, allow=(0, 1, 128)).text.strip() or None
 
 
+def final_ref(site: Site, ref: str) -> str:
+    """The full name of the ref that moves when `ref` does: where symbolic refs lead, else `ref` itself."""
+    for _ in range(_MAX_SYMREFS):
+        target = symbolic_ref(site, ref)
+        if not target:
+            break
+        ref = target
+    return ref
+
+
 def _plain_ref(ref: str) -> bool:
     """Whether `ref` can be joined to a folder without leaving it."""
     return bool(ref) and not ref.startswith("/") and ".." not in ref and "\\" not in ref and "\0" not in ref

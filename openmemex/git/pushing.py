@@ -56,6 +56,8 @@ def push(
     only some took it.
     """
     repository.require_git()
+    # As git pushes it: a symbolic ref goes to the namesake of the branch that it stands for.
+    branch = targets.branch_ref(repository, branch).removeprefix("refs/heads/")
     name = f"refs/heads/{branch}"
     commit = light.read_ref(repository.site, name)
     if commit is None:

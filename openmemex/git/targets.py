@@ -45,13 +45,16 @@ def target_of(repository: Repository, branch: str | None, onto: str | None) -> T
             raise UsageError("`onto` says where a new branch begins", "Name that branch with --branch NAME.")
         return _here(repository)
     _check_branch_name(repository, branch)
-    name = f"refs/heads/{branch}"
+    name = branch_ref(repository, branch)
     where = checked_out_at(repository, name)
     if where is not None:
         here = os.path.realpath(where) == repository.site.root
+        also = (
+            "" if name == f"refs/heads/{branch}" else f" stands for {name.removeprefix('refs/heads/')}, which"
+        )
         raise Refused(
-            f"Branch {branch} is checked out {'here' if here else f'in {where}'}: moving it would leave that "
-            "work tree behind",
+            f"Branch {branch}{also} is checked out {'here' if here else f'in {where}'}: moving it would "
+            "leave that work tree behind",
             "Run this without a branch." if here else "Run this there, or choose another branch name.",
         )
     return _elsewhere(repository, name, onto)
@@ -77,7 +80,31 @@ def _here(repository: Repository) -> Target:
             f"HEAD is detached in {repository.git.folder}: a commit there would be on no branch",
             "Name a branch with --branch NAME, or `git switch` to one.",
         )
+    final = light.final_ref(repository.site, ref)
+    if final != ref:
+        where = checked_out_at(repository, final, but_here=True)
+        if where is not None:
+            raise Refused(
+                f"{ref.removeprefix('refs/heads/')} stands for {final.removeprefix('refs/heads/')}, which is "
+                f"checked out in {where}: moving it would leave that work tree behind",
+                "Run this there, or name another branch with --branch NAME.",
+            )
     return Target(ref, commit, commit, True)
+
+
+def branch_ref(repository: Repository, branch: str) -> str:
+    """The full name of the ref that a commit to `branch` moves: a symbolic ref stands for another branch.
+
+    Raises Refused where it stands for what is no branch of this repository.
+    """
+    name = f"refs/heads/{branch}"
+    final = light.final_ref(repository.site, name)
+    if not final.startswith("refs/heads/"):
+        raise Refused(
+            f"Branch {branch} is a symbolic ref to {final}, which is no branch of this repository",
+            "Choose another branch name.",
+        )
+    return final
 
 
 def _elsewhere(repository: Repository, ref: str, onto: str | None) -> Target:
@@ -126,24 +153,32 @@ def _check_branch_room(repository: Repository, branch: str) -> None:
         )
 
 
-def checked_out_at(repository: Repository, ref: str) -> str | None:
-    """The work tree that has `ref` checked out, or is in the middle of rebasing it; None when none has."""
+def checked_out_at(repository: Repository, ref: str, *, but_here: bool = False) -> str | None:
+    """The work tree that has `ref` checked out, or is in the middle of rebasing it; None when none has.
+
+    By whatever name: a symbolic ref counts as the branch that it stands for. `but_here`: this work tree does
+    not count.
+    """
+    site = repository.site
+    ref = light.final_ref(site, ref)
     done = repository.git.run("worktree", "list", "--porcelain")
     worktree = ""
     for line in done.text.splitlines():
         key, _, value = line.partition(" ")
         if key == "worktree":
             worktree = value
-        elif key == "branch" and value == ref:
+        elif but_here and os.path.realpath(worktree) == site.root:
+            continue
+        elif key == "branch" and light.final_ref(site, value) == ref:
             return worktree
-    common = repository.site.common_dir
+    common = site.common_dir
     folders = [common]
     with contextlib.suppress(OSError):
         folders += [entry.path for entry in os.scandir(os.path.join(common, "worktrees"))]
     for folder in folders:
         for name in _REBASING:
             with contextlib.suppress(OSError), open(os.path.join(folder, name), encoding="utf-8") as file:
-                if file.read().strip() == ref:
+                if light.final_ref(site, file.read().strip()) == ref:
                     return f"{folder} (being rebased)"
     return None
 
