@@ -190,8 +190,9 @@ def _read(repository: Repository, folder: str) -> tuple[str, bytes | None]:
 def _check_taken(repository: Repository, path: str) -> None:
     """Raise Refused where git would not take the file along: ignored, or outside a sparse checkout."""
     git = repository.git
-    if git.run("check-ignore", "-q", "--", path, allow=(0, 1)).code == 0:
-        rule = git.run("check-ignore", "-v", "--", path, allow=(0, 1)).text.partition("\t")[0]
+    named = f"./{path}"  # a colon in front would be the magic of a pattern
+    if git.run("check-ignore", "-q", "--", named, allow=(0, 1)).code == 0:
+        rule = git.run("check-ignore", "-v", "--", named, allow=(0, 1)).text.partition("\t")[0]
         raise Refused(
             f"{path} is ignored by git ({rule})",
             f"Take that rule out, or add `!/{path.partition('/')[0]}/` after it.",

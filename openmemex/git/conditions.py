@@ -195,10 +195,12 @@ def _check_ignored(repository: Repository, paths: Sequence[str], hidden: bool) -
     if not paths:
         return
     env = {} if hidden else _NO_STAGING_AREA
-    asked = "".join(f"{path}\0" for path in paths).encode("utf-8", "surrogateescape")
-    ignored = repository.git.run("check-ignore", "-z", "--stdin", stdin=asked, allow=(0, 1), env=env).fields
+    # A colon in front it would take for the magic of a pattern, and --literal-pathspecs it does not know.
+    asked = "".join(f"./{path}\0" for path in paths).encode("utf-8", "surrogateescape")
+    done = repository.git.run("check-ignore", "-z", "--stdin", stdin=asked, allow=(0, 1), env=env)
+    ignored = [path.removeprefix("./") for path in done.fields]
     if ignored:
-        told = repository.git.run("check-ignore", "-v", "--", ignored[0], allow=(0, 1), env=env)
+        told = repository.git.run("check-ignore", "-v", "--", f"./{ignored[0]}", allow=(0, 1), env=env)
         raise Refused(
             f"{ignored[0]} is ignored by git ({told.text.partition(chr(9))[0]})",
             f"Take that rule out, or add `!/{ignored[0].split('/')[0]}/` after it.",

@@ -550,7 +550,9 @@ def unpushed(repository: Repository, folder: str) -> int:
     if not remotes(repository):
         return 0
     done = repository.git.run(
-        "rev-list", "--count", "HEAD", "--not", "--remotes", "--", folder, allow=(0, 128), check=False
+        *("--literal-pathspecs", "rev-list", "--count", "HEAD", "--not", "--remotes", "--", folder),
+        allow=(0, 128),
+        check=False,
     )
     return int(done.text) if done.code == 0 and done.text.strip().isdigit() else 0
 

@@ -109,7 +109,7 @@ def _in_progress(repository: Repository, head: str, folders: Sequence[str]) -> l
     if len(others) != 1:
         return []  # an octopus has no two sides
     staged: dict[str, tuple[str, str]] = {}
-    for line in git.run("ls-files", "--stage", "-z", "--", *folders).fields:
+    for line in git.run("--literal-pathspecs", "ls-files", "--stage", "-z", "--", *folders).fields:
         facts, _, path = line.partition("\t")
         mode, oid, stage = facts.split(" ")
         if stage == "0" and mode in REGULAR and path.rpartition("/")[0] in folders:

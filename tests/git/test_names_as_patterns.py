@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from openmemex.errors import OpenMemexError
 from tests.git.commits import FIRST, SECOND, changed_by, hook, provider, write
 
 ID = "01ARZ3NDEKTSV4RRFFQ69G5FAV.md"
 # Folder, and the neighbour that a pattern of that name fits too.
-FOLDERS = [("mem[1]", "mem1"), ("mem*", "memory"), ("me?", "mem")]
+FOLDERS = [("mem[1]", "mem1"), ("mem*", "memory"), ("me?", "mem"), (":(glob)mem*", "memory"), (":mem", "mem")]
 
 
 @pytest.fixture(params=FOLDERS, ids=[folder for folder, _ in FOLDERS])
@@ -84,6 +85,51 @@ def test_status_and_names_of_the_past_tell_of_the_folder_alone(git, places):
     git("commit", "-qm", "of the neighbour", cwd=repo)
     assert provider(repo).names_in_history("01BRZ3", [folder]) == []
     assert len(provider(repo).names_in_history("01BRZ3", [neighbour])) == 1
+
+
+def test_commits_that_wait_to_be_pushed_are_counted_for_the_folder_alone(git, places, make_remote):
+    repo, mine, other = places
+    make_remote(repo)
+    git("fetch", "-q", "origin", cwd=repo)
+    write(repo, other, SECOND)
+    git("add", ".", cwd=repo)
+    git("commit", "-qm", "of the neighbour", cwd=repo)
+    assert provider(repo).unpushed(mine.partition("/")[0]) == 0
+    assert provider(repo).unpushed(other.partition("/")[0]) == 1
+
+
+def test_a_merge_in_progress_joins_the_files_of_the_folder_alone(git, places):
+    repo, mine, other = places
+    more = mine.replace("01A", "01B")
+    git("switch", "-q", "-c", "side", cwd=repo)
+    write(repo, mine, SECOND)
+    write(repo, more, FIRST)
+    git("add", ".", cwd=repo)
+    git("commit", "-qm", "side", cwd=repo)
+    git("switch", "-q", "main", cwd=repo)
+    write(repo, other, SECOND)
+    git("commit", "-qam", "main", cwd=repo)
+    git("merge", "-q", "--no-ff", "--no-commit", "side", cwd=repo)
+    folder = mine.partition("/")[0]
+    assert [
+        (join.commit, sorted(one.path for one in join.files.values())) for join in joined(repo, folder)
+    ] == [(None, sorted([mine, more]))]
+
+
+def test_a_rule_that_ignores_the_neighbour_ignores_it_alone(git, places):
+    repo, mine, other = places
+    (repo / ".gitignore").write_text(f"/{other.partition('/')[0]}/\n")
+    new, theirs = mine.replace("01A", "01B"), other.replace("01A", "01B")
+    write(repo, theirs, FIRST)
+    provider(repo).commit({new: write(repo, new, FIRST)}, message="x")
+    assert changed_by(git, repo) == [new]
+    with pytest.raises(OpenMemexError, match="is ignored by git") as refused:
+        provider(repo).commit({theirs: FIRST}, message="x")
+    assert refused.value.message.startswith(f"{theirs} is ignored by git (.gitignore:1:")
+
+
+def joined(repo, folder):
+    return provider(repo).joined([folder])
 
 
 def test_a_receipt_of_a_pull_tells_of_the_folder_alone(git, places, make_remote, clone):
