@@ -286,13 +286,24 @@ class Repository:
         """What waits to be finished: merge, rebase, am, cherry-pick, revert or bisect; None when nothing."""
         for name, operation in _OPERATIONS:
             if os.path.lexists(os.path.join(self.site.git_dir, name)):
-                return operation
+                return self._sequence() if name == "sequencer" else operation
         if os.path.isdir(os.path.join(self.site.common_dir, "reftable")):
             # There these are refs, and no files of their own.
             for name, operation in (("CHERRY_PICK_HEAD", "cherry-pick"), ("REVERT_HEAD", "revert")):
                 if light.read_ref(self.site, name) is not None:
                     return operation
         return None
+
+    def _sequence(self) -> str:
+        """What several commits are picked or reverted one by one with, once the one in conflict is done: git
+        then keeps only the list of those that are left, each with the word for what is done with it.
+        """
+        with contextlib.suppress(OSError):
+            todo = os.path.join(self.site.git_dir, "sequencer", "todo")
+            with open(todo, encoding="utf-8", errors="replace") as file:
+                words = (line.split()[0] for line in file if line.strip() and not line.startswith("#"))
+                return "revert" if next(words, "") == "revert" else "cherry-pick"
+        return "cherry-pick"
 
     def resolve(self, rev: str) -> str:
         """The commit that `rev` names, in any spelling that git knows. Raises NotFound."""

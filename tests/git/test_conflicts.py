@@ -232,6 +232,31 @@ def test_in_a_revert_theirs_is_the_parent_of_the_reverted_commit(make_repo, git)
     assert one.theirs == blob(git, repo, "first\n")
 
 
+@pytest.mark.parametrize("operation", ["revert", "cherry-pick"])
+def test_what_goes_on_is_known_when_the_conflict_of_one_of_several_was_committed(operation, apart, git):
+    repo = apart()
+    for name in ("x.txt", "y.txt"):
+        (repo / name).write_text(f"{name}\n")
+        git("add", name, cwd=repo)
+        git("commit", "-q", "-m", name, cwd=repo)
+    if operation == "revert":
+        commit(git, repo, "more\n", "more of main")
+        several = ["main~3", "main~1"]
+    else:
+        git("switch", "-q", "topic", cwd=repo)
+        several = ["main~2", "main~1"]
+    assert git.run(operation, *several, cwd=repo).returncode == 1
+    assert provider(repo).pending_operation() == operation
+    commit(git, repo, "by hand\n", "settled by hand")
+    git_dir = repo / ".git"
+    assert (git_dir / "sequencer" / "todo").exists()
+    assert not (git_dir / "REVERT_HEAD").exists() and not (git_dir / "CHERRY_PICK_HEAD").exists()
+    sides = provider(repo).sides()
+    assert provider(repo).pending_operation() == sides.operation == operation
+    git(operation, "--continue", cwd=repo)
+    assert provider(repo).pending_operation() is None
+
+
 def stash_conflict(repo: Path, git) -> None:
     (repo / FILE).write_text("stashed\n")
     git("stash", cwd=repo)
@@ -274,11 +299,16 @@ def test_a_detached_head_is_told_by_its_commit(apart, git):
 
 def test_an_octopus_names_all_its_branches(apart, git):
     repo = apart()
-    git("branch", "other", "main~1", cwd=repo)
-    (Path(git("rev-parse", "--absolute-git-dir", cwd=repo)) / "MERGE_HEAD").write_text(
-        "".join(git("rev-parse", name, cwd=repo) + "\n" for name in ("topic", "other"))
-    )
-    assert provider(repo).sides().theirs == "topic and other"
+    git("switch", "-q", "-c", "other", "main~1", cwd=repo)
+    (repo / "other.txt").write_text("other\n")
+    git("add", "other.txt", cwd=repo)
+    git("commit", "-q", "-m", "of other", cwd=repo)
+    git("switch", "-q", "main", cwd=repo)
+    assert git.run("merge", "other", "topic", cwd=repo).returncode == 1
+    sides = provider(repo).sides()
+    assert (sides.operation, sides.ours, sides.theirs) == ("merge", "main", "other and topic")
+    (one,) = provider(repo).unmerged()
+    assert (one.ours, one.theirs) == (blob(git, repo, "ours\n"), blob(git, repo, "theirs\n"))
 
 
 # --- settling ---
