@@ -132,7 +132,7 @@ class Plan:
                 same = step.raw is None and oid is None
             else:
                 # What git converts (line ends, filters) is told by git alone: its own comparison with HEAD.
-                same = next(self._ws.git.blobs([oid]))[1] == step.raw or (
+                same = self._ws.git.here([oid]).get(oid) == step.raw or (
                     oid == here.get(name) and self._as_in_head(step)
                 )
             if same:
@@ -178,6 +178,18 @@ class Plan:
             f"{branch} would hold nothing of its own, and was not made",
             hint,
         )
+
+    @staticmethod
+    def refuse_secrets(steps: list[Step]) -> None:
+        """Raise Refused for a secret in what would be committed, with its line."""
+        for step in steps:
+            text = (step.raw or b"").decode("utf-8", "replace")
+            for span in secrets.find(text):
+                line = text.count("\n", 0, span.start) + 1
+                raise Refused(
+                    f"{step.path}, line {line}: holds a secret ({span.kind})",
+                    f"take it out first: open-memex edit {step.memory_id}",
+                )
 
     def message(self, steps: list[Step]) -> str:
         """The commit's message where none was given: a subject of one line, then one line a memory."""

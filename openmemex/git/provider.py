@@ -10,6 +10,7 @@ from openmemex.git import (
     committing,
     conflicts,
     drivers,
+    filtering,
     history,
     identity,
     light,
@@ -274,6 +275,10 @@ class GitProvider:
     def set_drivers(self, plan: drivers.Plan) -> None:
         """Do what one of the two planned."""
         drivers.carry_out(Repository(self.site, self._environ), plan)
+
+    def stored_otherwise(self, folder: str) -> tuple[str, str] | None:
+        """What git would store of memories in `folder` instead of their text; see filtering."""
+        return filtering.stored_otherwise(Repository(self.site, self._environ), folder)
 
     def driver_health(self, folder: str) -> drivers.Health:
         """Whether memories in `folder` merge by field in this clone, found out by a trial."""

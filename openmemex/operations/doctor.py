@@ -177,6 +177,9 @@ def _memory_folder(ws: Workspace) -> Iterator[_Result]:
             message, hint = (text.replace(f"/{example}.md", "") for text in (error.message, error.hint))
             yield False, f"nothing could be submitted now: {message}", hint
             return
+    otherwise = ws.git.stored_otherwise(shown)
+    if otherwise is not None:
+        yield False, *otherwise
     if not os.path.isdir(home.folder):
         yield True, f"{shown} is made by the first submit", ""
     else:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from openmemex import faults
 from openmemex.errors import Interrupted, OpenMemexError, PartlyDone, Refused, UsageError
 from openmemex.git import light
-from openmemex.git.commit_result import CommitResult
+from openmemex.git.commit_result import THROUGH_GIT, CommitResult
 from openmemex.memory import frontmatter
 from openmemex.results import Notice
 from openmemex.sharing import Plan, Step
@@ -81,7 +81,7 @@ def submit(
         target = "" if branch is None else f"refs/heads/{branch}"
         plan = Plan(ws, home, target, onto or "HEAD")
         steps = plan.steps(refs)
-        _refuse_secrets(steps)
+        plan.refuse_secrets(steps)
         paths = [step.path for step in steps]
         checked = git.check_commit(paths, branch=branch, onto=onto)
         if branch:
@@ -160,17 +160,6 @@ def _masked(words: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(secrets.mask("\n".join(words)).text.split("\n")) if words else ()
 
 
-def _refuse_secrets(steps: list[Step]) -> None:
-    for step in steps:
-        text = (step.raw or b"").decode("utf-8", "replace")
-        for span in secrets.find(text):
-            line = text.count("\n", 0, span.start) + 1
-            raise Refused(
-                f"{step.path}, line {line}: holds a secret ({span.kind})",
-                f"take it out first: open-memex edit {step.memory_id}",
-            )
-
-
 def _write_files(home: homes.Home, steps: list[Step]) -> None:
     try:
         for step in steps:
@@ -209,11 +198,15 @@ def _verify(ws: Workspace, done: Submitted, result: CommitResult, steps: list[St
     Gives a notice for each file that a commit hook changed. Raises PartlyDone where it is no memory any more.
     """
     notices = []
+    stored = ws.git.here([oid for oid in result.held.values() if oid is not None])
     for step in steps:
         found = result.held.get(step.path)
         if found == result.blobs[step.path]:
+            notices += _otherwise(step, stored.get(found or ""))
             continue
-        if not _is_a_hooks_work(ws, result, step, found):
+        # A hook may change the file (a formatter, say) as long as it still is this memory.
+        text = None if result.engine != THROUGH_GIT or step.raw is None else stored.get(found or "")
+        if text is None or _unreadable(step, text):
             kept = "; the draft was kept" if step.outbox is not None else ""
             raise PartlyDone(
                 f"committed to {result.branch} as {result.commit[:10]}, but that does not hold {step.path} "
@@ -227,16 +220,21 @@ def _verify(ws: Workspace, done: Submitted, result: CommitResult, steps: list[St
     return notices
 
 
-def _is_a_hooks_work(ws: Workspace, result: CommitResult, step: Step, oid: str | None) -> bool:
-    """Whether a commit hook changed the file (a formatter, say) and it still is this memory."""
-    if result.engine != "git commit" or step.raw is None or oid is None:
-        return False
+def _otherwise(step: Step, stored: bytes | None) -> list[Notice]:
+    """The notice for a memory that a filter turned into something else in git."""
+    why = "" if stored is None or stored == step.raw else _unreadable(step, stored)
+    if not why:
+        return []
+    told = f"git has {step.path} not as a memory: {why}; `open-memex doctor` says what mends it"
+    return [Notice("stored-otherwise", told)]
+
+
+def _unreadable(step: Step, stored: bytes) -> str:
     try:
-        for _, raw in ws.git.blobs([oid]):
-            frontmatter.parse(raw, stem=step.memory_id, default_scope="project")
-    except OpenMemexError:
-        return False
-    return True
+        frontmatter.parse(stored, stem=step.memory_id, default_scope="project")
+    except OpenMemexError as error:
+        return error.message
+    return ""
 
 
 def _empty_outbox(steps: list[Step]) -> list[Notice]:
