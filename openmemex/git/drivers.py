@@ -297,6 +297,8 @@ def _overruled(repository: Repository, folder: str, planned: Mapping[str, str]) 
 
 def _local(repository: Repository) -> dict[str, list[str]]:
     """The clone's own configuration, which all its work trees share: key to values."""
+    # Of a repository that it does not trust `git config` would say that it is none.
+    repository.git.run("rev-parse", "--git-dir")
     found: dict[str, list[str]] = {}
     for entry in repository.git.run("config", "--local", "--list", "-z", "--no-includes").fields:
         key, _, value = entry.partition("\n")

@@ -109,6 +109,10 @@ class GitFailed(OpenMemexError):
         self.done = done
 
 
+class Untrusted(GitFailed):
+    """The repository belongs to another account, and git does not read it until it is told to."""
+
+
 def without_credentials(text: str) -> str:
     """`text` without the user, password and query of every URL in it, or those of user:password@host:path."""
     # A password can hold a slash that should have been percent-encoded: up to the last @, rather too much.
@@ -279,7 +283,7 @@ def run_git(
             "Run it by hand there to see what it waits for (a password, a host key, a server).",
         )
     if allow is not None and done.code not in allow:
-        raise _failed(command, cwd, done)
+        raise failure(command, cwd, done)
     return done
 
 
@@ -321,9 +325,9 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     threading.Thread(target=process.wait, daemon=True).start()
 
 
-def _failed(command: str, cwd: str, done: Done) -> GitFailed:
-    hint = ""
+def failure(command: str, cwd: str, done: Done) -> GitFailed:
+    """The error for a `git COMMAND` in `cwd` that ended as nobody expected; Untrusted where that is why."""
     if "safe.directory" in done.err:
         hint = f"If you trust it: git config --global --add safe.directory {cwd}"
-        return GitFailed(f"git does not trust {cwd}: it belongs to another user", hint, done)
-    return GitFailed(f"`git {command}` failed in {cwd}: {done.reason}", hint, done)
+        return Untrusted(f"git does not trust {cwd}: it belongs to another user", hint, done)
+    return GitFailed(f"`git {command}` failed in {cwd}: {done.reason}", done=done)

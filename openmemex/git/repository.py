@@ -11,7 +11,7 @@ from openmemex.errors import NotFound, Refused
 from openmemex.git import light, process, staging_file
 from openmemex.git.light import Site
 from openmemex.git.objects import GitObjects, LibgitObjects, Objects, Signature
-from openmemex.git.process import Git, GitFailed
+from openmemex.git.process import Git, Untrusted
 
 COMMIT_HOOKS: Final = ("pre-commit", "prepare-commit-msg", "commit-msg", "post-commit")
 _FALSE: Final = frozenset({"false", "no", "off", "0", ""})
@@ -312,9 +312,10 @@ class Repository:
         )
         oid = done.text.strip()
         if done.code != 0 or not oid:
-            if done.code not in (1, 128):
-                raise GitFailed(f"`git rev-parse` failed in {self.git.folder}: {done.reason}", done=done)
             where = self.git.folder
+            failed = process.failure("rev-parse", where, done)
+            if done.code not in (1, 128) or isinstance(failed, Untrusted):
+                raise failed
             raise NotFound(f"{rev!r} names no commit in {where}", "`git log --oneline --all` lists them.")
         return oid
 

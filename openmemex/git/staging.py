@@ -13,7 +13,7 @@ from typing import Final, NamedTuple, TypeVar
 
 from openmemex.errors import PartlyDone, Refused
 from openmemex.git.objects import Change
-from openmemex.git.process import Done, Git, GitFailed
+from openmemex.git.process import Done, Git, GitFailed, Untrusted
 
 _T = TypeVar("_T")
 LOCK_SECONDS: Final = 5.0
@@ -51,6 +51,8 @@ def staged(git: Git, paths: Sequence[str]) -> dict[str, list[StagedEntry]]:
                 *("--literal-pathspecs", "ls-files", "--stage", "-t", "-z", "--"),
                 *paths[start : start + _CHUNK],
             )
+        except Untrusted:
+            raise
         except GitFailed as error:
             reason = error.done.reason if error.done else error.message
             raise Refused(
