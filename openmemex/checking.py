@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -21,7 +21,7 @@ from openmemex.memory.fences import Unreadable
 from openmemex.memory.ids import is_id
 from openmemex.memory.merge import Conflict, Merged
 from openmemex.memory.model import FIELDS, Memory
-from openmemex.settling import Case, Version, memory_folders, plain
+from openmemex.settling import Case, Version, folders_of, memory_folders, memory_id_of, plain, take_command
 from openmemex.workspace import Workspace
 
 _POINTERS: Final = re.compile(rb"^supersede(?:s|d_by)[ \t]*:[^\n]*[0-9A-Z]{26}", re.MULTILINE)
@@ -54,11 +54,13 @@ class Problem:
 class Checked:
     """How many memories were looked at, as both sides of a merge had a part in them, and what is wrong.
 
+    `texts`: those whose text git joined line by line from two edits: what git's users expect, and no fault.
     `failed`: why nothing could be looked at ("" when it could).
     """
 
     count: int = 0
     problems: tuple[Problem, ...] = ()
+    texts: tuple[str, ...] = ()
     failed: str = ""
 
 
@@ -83,11 +85,12 @@ def _check(ws: Workspace, since: str | None) -> Checked:
     }
     raws = ws.git.contents(sorted(wanted)) if wanted else {}
     count, problems = 0, []
+    texts: dict[str, None] = {}
     told: set[str] = set()
     for join in joins:
         files = {name: file for name, file in join.files.items() if _is_memory(file)}
         count += sum(file.text_merged for file in files.values())
-        for problem in _file_problems(ws, join, files, raws):
+        for problem in _file_problems(ws, join, files, raws, texts):
             if problem.ids[0] not in told and _untouched(ws, files[f"{problem.ids[0]}.md"], raws):
                 told.add(problem.ids[0])
                 problems.append(_with_sides(join, problem))
@@ -95,7 +98,13 @@ def _check(ws: Workspace, since: str | None) -> Checked:
             if problem.text not in told:
                 told.add(problem.text)
                 problems.append(_with_sides(join, problem))
-    return Checked(count, tuple(problems))
+    if problems:
+        # A memory that is in conflict is told as such, and what hangs together with it is not known yet.
+        unmerged = ws.git.unmerged()
+        folders = folders_of(ws, unmerged)
+        open_ = {memory_id_of(one.path, folders) for one in unmerged}
+        problems = [one for one in problems if open_.isdisjoint(one.ids)]
+    return Checked(count, tuple(problems), tuple(sorted(texts)))
 
 
 def _is_memory(file: JoinedFile) -> bool:
@@ -104,8 +113,13 @@ def _is_memory(file: JoinedFile) -> bool:
 
 
 def _file_problems(
-    ws: Workspace, join: Join, files: Mapping[str, JoinedFile], raws: Mapping[str, bytes]
+    ws: Workspace,
+    join: Join,
+    files: Mapping[str, JoinedFile],
+    raws: Mapping[str, bytes],
+    texts: dict[str, None],
 ) -> Iterator[Problem]:
+    """What git joined wrongly; notes in `texts` whose text it joined line by line."""
     for name, file in sorted(files.items()):
         if not file.text_merged:
             continue
@@ -113,7 +127,7 @@ def _file_problems(
         case = _case(ws, memory_id, file, raws)
         base, ours, theirs, result = (raws[oid] if oid else None for oid in file[1:])
         assert result is not None
-        problem = _unreadable(memory_id, file, case, result)
+        problem = _unreadable(ws, memory_id, file, case, result)
         if problem is not None and join.base is None:
             # Without the one base that both sides come from a merge would bring back what a side removed.
             problem = replace(problem, case=None, conflicts=(), fix=f"mend {file.path} by hand")
@@ -121,7 +135,13 @@ def _file_problems(
             merged = merge.merge(base, ours, theirs, stem=memory_id)
             told = _difference(merged, result, memory_id)
             if told is not None and _is_gits_work(ws, base, ours, theirs, result):
-                problem = _differing(memory_id, file, case, merged, told)
+                if any(one.field == "body" for one in merged.conflicts):
+                    texts[memory_id] = None
+                    case = _with_text(ws, case)
+                    merged = merge.merge(base, ours, theirs, stem=memory_id, text=case.text)
+                    told = _difference(merged, result, memory_id)
+                if told is not None:
+                    problem = _differing(memory_id, file, case, merged, told)
             elif told is not None and (base is None) and (ours is None) != (theirs is None):
                 yield from _renamed(ws, memory_id, files, case, raws)
         if problem is not None:
@@ -153,7 +173,19 @@ def _work_tree(ws: Workspace, path: str) -> tuple[bytes | None, str]:
         return None, f"its file can't be read: {error.strerror}"
 
 
-def _unreadable(memory_id: str, file: JoinedFile, case: Case, result: bytes) -> Problem | None:
+def _with_text(ws: Workspace, case: Case) -> Case:
+    """The case with the body as git's merge of lines has it, where that is no conflict: two edits of one text
+    that do not touch are joined as in every other file.
+    """
+    bodies = [
+        None if one is None else frontmatter.parse(one.raw, stem=case.memory_id).memory.body.encode()
+        for one in (case.base, case.ours, case.theirs)
+    ]
+    made = ws.git.text_merge(*(None if body is None else plain(body) for body in bodies))
+    return case if made is None else replace(case, text=made.decode())
+
+
+def _unreadable(ws: Workspace, memory_id: str, file: JoinedFile, case: Case, result: bytes) -> Problem | None:
     """The result can't be read although both sides can: git made it so."""
     try:
         frontmatter.parse(result, stem=memory_id, default_scope="project")
@@ -166,18 +198,19 @@ def _unreadable(memory_id: str, file: JoinedFile, case: Case, result: bytes) -> 
                 frontmatter.parse(version.raw, stem=memory_id, default_scope="project")
         except Unreadable:
             return None  # it was so before the merge: `doctor` tells it
+    versions = [None if one is None else one.raw for one in (case.base, case.ours, case.theirs)]
     try:
-        merged = merge.merge(
-            *(None if one is None else one.raw for one in (case.base, case.ours, case.theirs)),
-            stem=memory_id,
-        )
-    except OpenMemexError:
+        merged = merge.merge(*versions, stem=memory_id)
+        if any(one.field == "body" for one in merged.conflicts):
+            case = _with_text(ws, case)
+            merged = merge.merge(*versions, stem=memory_id, text=case.text)
+    except (OpenMemexError, Unreadable):
         merged = Merged(None, (), (), ())
     text = f"git joined both sides' lines into a file that can't be read ({reason})"
     if "conflict markers" in reason:
         text = f"it was staged before its conflict was settled ({reason})"
     return Problem(
-        *("unreadable", (memory_id,), file.path, text, take_command(memory_id, merged.conflicts), ""),
+        *("unreadable", (memory_id,), file.path, text, _fix(memory_id, merged.conflicts, file.path), ""),
         case=case,
         conflicts=merged.conflicts,
     )
@@ -226,17 +259,20 @@ def _differing(
         text = f"git's merge of lines and a merge by meaning differ in {', '.join(names)}"
         if "review_state" in names:
             text = f"git joined an approval to a changed text ({', '.join(names)} differ)"
-    fix = take_command(memory_id, merged.conflicts)
+    fix = _fix(memory_id, merged.conflicts)
     return Problem(rule, (memory_id,), file.path, text, fix, "", case=case, conflicts=merged.conflicts)
 
 
-def take_command(memory_id: str, conflicts: Iterable[Conflict]) -> str:
-    """The command that settles a memory, with an example for its first conflict."""
-    first = next(iter(conflicts), None)
-    if first is None:
-        return f"open-memex resolve {memory_id}"
-    choice = {"file": "--take-file ours", "body": "--take-body ours"}
-    return f"open-memex resolve {memory_id} {choice.get(first.field, f'--take {first.field}=ours')}"
+def _fix(memory_id: str, conflicts: Sequence[Conflict], path: str = "") -> str:
+    """How to mend it, for people: what merges by meaning by one command; else that with the sides to choose,
+    or a person's own words. `path`: of a file that no command can edit, as it does not read.
+    """
+    command = take_command(memory_id, conflicts)
+    if not conflicts:
+        return command
+    sides = "ours, theirs or delete" if conflicts[0].field == "file" else "ours or theirs"
+    own = f"edit {path}" if path else f"open-memex edit {memory_id}"
+    return f"{command} (SIDE: {sides})" + ("" if conflicts[0].field == "file" else f", or {own}")
 
 
 def _renamed(
@@ -264,7 +300,7 @@ def _renamed(
         text = f"git took it for {name[:-3]} renamed, and put the other side's edit of that one into it"
         yield Problem(
             *("renamed", (memory_id, name[:-3]), case.path, text, f"open-memex resolve {memory_id}", ""),
-            case=case,
+            case=replace(case, around=(raws[old.base], raws[edited])),
         )
         lost = _case(ws, name[:-3], old, raws)
         text = f"deleted on one side, changed on the other; the change went into {memory_id}"
@@ -273,7 +309,7 @@ def _renamed(
             stem=name[:-3],
         ).conflicts
         yield Problem(
-            *("renamed", (name[:-3], memory_id), old.path, text, take_command(name[:-3], conflicts), ""),
+            *("renamed", (name[:-3], memory_id), old.path, text, _fix(name[:-3], conflicts), ""),
             case=lost,
             conflicts=conflicts,
         )

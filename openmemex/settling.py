@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from openmemex.errors import OpenMemexError, UsageError
 from openmemex.git.conflicts import Settlement, Unmerged, work_tree_file
-from openmemex.memory import frontmatter, merge
+from openmemex.memory import frontmatter, merge, merge_sides
 from openmemex.memory.fences import Unreadable
 from openmemex.memory.ids import is_id
 from openmemex.memory.merge import Conflict, Labels, Merged, Side
+from openmemex.memory.merge_values import plain_ends
+from openmemex.memory.model import FIELDS
 from openmemex.results import Notice
 from openmemex.store import homes
 from openmemex.trust import secrets
@@ -30,10 +33,13 @@ FileChoice = Literal["ours", "theirs", "delete"]
 
 
 class Takes(NamedTuple):
-    """What a person has decided: for a field or "body" the side, for the whole file a side or its end."""
+    """What a person has decided: for a field or "body" the side, for the whole file a side or its end, and
+    `text`: the body, put together from both sides.
+    """
 
     fields: Mapping[str, Side] = {}
     file: FileChoice | None = None
+    text: str | None = None
 
 
 NOTHING: Final = Takes()
@@ -55,8 +61,9 @@ class Case:
     `path`: where it belongs when it is settled. `records`: the paths whose stages are settled with it, by
     path. `elsewhere`: paths without stages that it leaves. `files`: what the work tree has at each of these
     (None: nothing). `odd`: why nobody but a person with git can settle it ("" for all others). `group`: cases
-    that share a record, which leave their conflict together. `joined`: git joined it without a conflict, and
-    `files` has what came of that.
+    that share a record, which leave their conflict together. `around`: what else stands in its records,
+    versions of memories that git mixed it up with. `joined`: git joined it without a conflict, and `files`
+    has what came of that; `text`: the body as git joined it, where that is as it should be.
     """
 
     memory_id: str
@@ -69,7 +76,9 @@ class Case:
     files: Mapping[str, bytes | None] = field(default_factory=dict)
     odd: str = ""
     group: int = 0
+    around: tuple[bytes, ...] = ()
     joined: bool = False
+    text: str | None = None
 
     @property
     def file(self) -> bytes | None:
@@ -99,6 +108,48 @@ class Decided:
     rescue: tuple[str, ...] = ()
 
 
+def beside(case: Case, conflict: Conflict, side: Side) -> list[tuple[str, str]]:
+    """What to know of a side beside its value in `conflict`: of a changed file what changed, of a verdict who
+    came to it and why.
+
+    Pairs of a name and words for people; texts of memories, so that secrets have yet to be masked.
+    """
+    versions = {"base": case.base, "ours": case.ours, "theirs": case.theirs}
+    base, own = (None if one is None else _read(case, one) for one in (case.base, versions[side]))
+    if own is None or conflict.field not in ("file", "review_state"):
+        return []
+    if conflict.field == "review_state":
+        names = ("proposed_by", "approved_by", "review_note")
+        return [(name, str(own.value(name))) for name in names if own.value(name) is not None]
+    if base is None or side == "base" or None not in (case.ours, case.theirs):
+        return []
+    fields = (*(field.name for field in FIELDS), *dict.fromkeys((*base.extra, *own.extra)))
+    told = [
+        (name, f"{_words(base.value(name))} → {_words(own.value(name))}")
+        for name in fields
+        if name not in ("updated_at", "review_history") and base.value(name) != own.value(name)
+    ]
+    before, after = (plain_ends(one.memory.body).splitlines() for one in (base, own))
+    if before != after:
+        import difflib  # not on the way of a resolve that asks nobody
+
+        lines = list(difflib.unified_diff(before, after, n=0, lineterm=""))[2:]
+        told.append(("body", "\n".join(line for line in lines if not line.startswith("@@"))))
+    return told
+
+
+def _read(case: Case, version: Version) -> merge_sides.Version | None:
+    try:
+        return merge_sides.read(version.raw, case.memory_id)
+    except Unreadable:
+        return None
+
+
+def _words(value: Any) -> str:
+    told = merge_sides.shown(value)
+    return ", ".join(map(str, told)) or "nothing" if isinstance(told, list) else str(told or "nothing")
+
+
 # --- putting together what is in conflict ---
 
 
@@ -113,6 +164,29 @@ def memory_id_of(path: str, folders: Iterable[str]) -> str | None:
     return name[:-3] if folder in folders and name.endswith(".md") and is_id(name[:-3]) else None
 
 
+def folders_of(ws: Workspace, unmerged: Iterable[Unmerged]) -> tuple[str, ...]:
+    """`memory_folders`, and the others in which memories are in conflict.
+
+    A side may have renamed the folder to one that the settings here do not name. A file counts as a memory
+    where its name is an id that one of its versions holds.
+    """
+    folders = memory_folders(ws)
+    unknown = [one for one in unmerged if not one.odd and _folder_of_id(one.path) not in (*folders, "")]
+    raws = ws.git.contents(oid for one in unknown for oid in one[1:4] if oid)
+    more = (
+        _folder_of_id(one.path)
+        for one in unknown
+        if any(_id_in(raws[oid]) == one.path[-29:-3] for oid in one[1:4] if oid)
+    )
+    return tuple(dict.fromkeys((*folders, *more)))
+
+
+def _folder_of_id(path: str) -> str:
+    """The folder of a file that an id names; "" for every other file, and at the top."""
+    folder = path.rpartition("/")[0]
+    return folder if memory_id_of(path, (folder,)) else ""
+
+
 def misplaced(path: str, folders: Iterable[str]) -> bool:
     """Whether git put a memory, or a memory folder, aside under another name (`ID.md~HEAD`): a file stands
     where the other side has a folder."""
@@ -125,7 +199,7 @@ def misplaced(path: str, folders: Iterable[str]) -> bool:
 
 def cases(ws: Workspace, unmerged: Sequence[Unmerged]) -> list[Case]:
     """Every memory in conflict, in order of id, with its three versions and its file in the work tree."""
-    folders = memory_folders(ws)
+    folders = folders_of(ws, unmerged)
     records = [one for one in unmerged if memory_id_of(one.path, folders)]
     oids = [oid for one in records if not one.odd for oid in one[1:4] if oid]
     raws = ws.git.contents(oids)
@@ -144,6 +218,10 @@ def cases(ws: Workspace, unmerged: Sequence[Unmerged]) -> list[Case]:
     made: list[Case] = []
     for memory_id, versions in sorted(found.items()):
         made += _put_together(memory_id, versions, members[memory_id], folders)
+    made = [
+        replace(case, around=tuple(raws[oid] for one in case.records.values() for oid in one[1:4] if oid))
+        for case in made
+    ]
     made = _with_moved(ws, _with_originals(ws, made, unmerged), folders)
     root = ws.git.site.root
     return [_with_files(root, case) for case in _grouped([*made, *odd])]
@@ -299,9 +377,14 @@ def decide(
         name: side for name, side in takes.fields.items() if name in {one.field for one in merged.conflicts}
     }
     whole = takes.file if merged.conflicts else None
-    if not chosen and whole is None and _made_by_hand(case, merged):
+    if whole is not None and takes.fields and not any(one.field == "file" for one in merged.conflicts):
+        whole = None  # given with fields, the side of a file is for those that are in conflict as a whole
+    text = None
+    if whole is None and "body" not in chosen and any(one.field == "body" for one in merged.conflicts):
+        text = case.text if takes.text is None else takes.text
+    if not chosen and whole is None and takes.text is None and _made_by_hand(case, merged):
         return Decided(case, "by hand", None, merged.conflicts)
-    if chosen or whole is not None:
+    if chosen or whole is not None or text is not None:
         merged = merge.merge(
             base,
             ours,
@@ -309,6 +392,7 @@ def decide(
             stem=case.memory_id,
             take=chosen,
             take_file=whole,
+            text=text,
             by=by,
             at=at,
             labels=labels,
@@ -340,8 +424,44 @@ def check_takes(decided: Iterable[Decided], takes: Takes) -> None:
                 f"In conflict: {', '.join(open_fields)}." if open_fields else "Nothing here is in conflict."
             )
             raise UsageError(f"{name} is not in conflict in any of these memories.", told)
+    if takes.file is not None and takes.fields and "file" not in open_fields:
+        raise UsageError(
+            "--take-file settles the whole memory, and none here is in conflict as a whole.",
+            "Leave --take and --take-body away, or --take-file.",
+        )
     if takes.file is not None and not open_fields:
         raise UsageError("No file here is in conflict.", "`open-memex resolve` lists what is.")
+
+
+def take_command(memory_id: str, conflicts: Iterable[Conflict]) -> str:
+    """The command that settles a memory, with all that a person has to decide in it.
+
+    It has SIDE where that is said: as it stands, it settles nothing, so that nobody drops a side's words by
+    copying it.
+    """
+    names = dict.fromkeys(one.field for one in conflicts)
+    options = {"file": "--take-file SIDE", "body": "--take-body SIDE"}
+    words = [options.get(name) or f"--take {shlex.quote(name)}=SIDE" for name in names]
+    return " ".join(["open-memex resolve", memory_id, *words])
+
+
+def next_commands(remaining: Sequence[Decided], others: Sequence[str], go_on: str) -> tuple[str, ...]:
+    """The commands that come next, with these memories and these other files still in conflict.
+
+    `go_on`: the command of git that ends its operation, "" for none.
+    """
+    open_ = [one for one in remaining if one.how == "conflict"]
+    waiting = {one.case.group for one in open_}
+    if any(one.case.group not in waiting for one in remaining):
+        return ("open-memex resolve --all",)
+    for one in open_:
+        # Memories that leave their conflict together are decided together.
+        group = [each for each in open_ if each.case.group == one.case.group]
+        if not any(each.case.odd for each in group):
+            return (take_command(one.case.memory_id, [c for each in group for c in each.conflicts]),)
+    if remaining or others:
+        return ("git status",)
+    return (go_on,) if go_on else ()
 
 
 def settlements(decided: Decided, *, staged: bool = True) -> list[Settlement]:
@@ -407,7 +527,7 @@ def _made_by_hand(case: Case, merged: Merged) -> bool:
 def _other_words(case: Case, merged: Merged) -> tuple[str, ...]:
     """The paths whose file has lines that neither a side nor the merge has."""
     versions = [one.raw for one in (case.base, case.ours, case.theirs) if one is not None]
-    known = _lines([*versions, *([merged.raw] if merged.raw is not None else [])])
+    known = _lines([*versions, *case.around, *([merged.raw] if merged.raw is not None else [])])
     found = []
     for path, file in case.files.items():
         others = {

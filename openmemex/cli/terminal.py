@@ -96,11 +96,16 @@ class Screen:
 
     def ask(self, question: str) -> str:
         """What a person answers to a question on the terminal; "" when the input ends."""
+        return self.answer(question) or ""
+
+    def answer(self, question: str) -> str | None:
+        """As `ask`, but None when the input ends, which is another thing than an empty line."""
         write(sys.stderr, one_line(question) + " ")
         sys.stderr.flush()
         answer = sys.stdin.readline() if sys.stdin is not None else ""
         if not answer:
             write(sys.stderr, "\n")
+            return None
         return answer.strip()
 
     def _colours(self, stream: TextIO | None) -> bool:

@@ -137,6 +137,20 @@ def sides(repository: Repository, conflicts: Sequence[Unmerged] = ()) -> Sides:
     return Sides(operation, "what both come from", here, squashed or "the other side")
 
 
+def go_on(repository: Repository, known: Sides) -> str:
+    """The command of git that ends what is going on once all is settled; "" where there is none to give.
+
+    `known`: what `sides` said.
+    """
+    if known.operation in ("merge", "rebase", "cherry-pick", "revert", "am"):
+        return f"git {known.operation} --continue"
+    if known.theirs.startswith("stash@"):
+        return f"git stash drop '{known.theirs}'"
+    if known.operation is None and _lines(repository.site.git_dir, "SQUASH_MSG"):
+        return "git commit"
+    return ""
+
+
 def original_blobs(
     repository: Repository, conflicts: Sequence[Unmerged], ours: Sequence[str], theirs: Sequence[str]
 ) -> dict[str, str]:
@@ -181,8 +195,9 @@ def _rebase_sides(git: Git, git_dir: str) -> Sides:
     folder = "rebase-merge" if os.path.isdir(os.path.join(git_dir, "rebase-merge")) else "rebase-apply"
     branch = _first_line(git_dir, f"{folder}/head-name").removeprefix("refs/heads/")
     onto = _first_line(git_dir, f"{folder}/onto")
-    upstream = _named(git, onto, but=branch)
-    ours = f"{upstream} (what you rebase onto)" if upstream else "what you rebase onto"
+    upstream = _rebased_onto(git, onto) or _named(git, onto, but=branch, preferred=_upstream(git, branch))
+    told = upstream or (_commit(git, onto) if onto else "")
+    ours = f"{told} (what you rebase onto)" if told else "what you rebase onto"
     merging = _first_line(git_dir, "MERGE_HEAD")
     if merging:  # a merge commit is made again (--rebase-merges)
         return Sides("rebase", "what both come from", ours, _named(git, merging) or merging[:10])
@@ -195,15 +210,38 @@ def _rebase_sides(git: Git, git_dir: str) -> Sides:
     return Sides("rebase", f"the parent of {told}", ours, f"your {told}{where}" if mine else told + where)
 
 
+def _rebased_onto(git: Git, onto: str) -> str:
+    """What the rebase was told to go on top of, from git's own note of its start; "" for a mere id."""
+    done = git.run(
+        "log", "-g", "-n", "200", "--no-show-signature", "--format=%H %gs", "HEAD", "--", check=False
+    )
+    for line in done.text.splitlines():
+        commit, _, told = line.partition(" ")
+        found = re.match(r"[^:]*\(start\): checkout (.+)\Z", told)
+        if found:
+            return "" if commit != onto or re.fullmatch(r"[0-9a-f]{7,64}", found[1]) else found[1]
+    return ""
+
+
+def _upstream(git: Git, branch: str) -> str:
+    done = git.run("for-each-ref", "--format=%(upstream:short)", f"refs/heads/{branch}", check=False)
+    return done.text.strip()
+
+
 def _merged_side(git: Git, git_dir: str) -> str:
     heads = _lines(git_dir, "MERGE_HEAD")
     said = re.match(
-        r"Merge (?:remote-tracking )?(?:branch|tag|commit) '([^']+)'", _first_line(git_dir, "MERGE_MSG")
+        r"Merge (?:remote-tracking )?(branch|tag|commit) '([^']+)'(.*)", _first_line(git_dir, "MERGE_MSG")
     )
     if len(heads) > 1:
         return " and ".join(_named(git, head) or head[:10] for head in heads)
-    name = said[1] if said else ""
-    return _named(git, heads[0], preferred=name) or name or heads[0][:10]
+    if said and said[1] == "commit":
+        # As it was typed: an id, or a way to go from a HEAD that is another one by now.
+        return said[2] if heads[0].startswith(said[2]) else _commit(git, heads[0])
+    if said and " of " not in said[3]:
+        return said[2]
+    # A branch of a server has the same name here by chance alone; a message of the person's own names none.
+    return _named(git, heads[0], preferred=said[2] if said else "") or _commit(git, heads[0])
 
 
 def _squashed(git: Git, git_dir: str) -> str:
@@ -231,20 +269,22 @@ def _stash_of(git: Git, conflicts: Sequence[Unmerged]) -> str:
 
 
 def _named(git: Git, commit: str, *, but: str = "", preferred: str = "") -> str:
-    """The branch at `commit`: `preferred` if it is one, else a local one, else a remote's; "" for none."""
+    """The branch at `commit`: `preferred` if it is one, else the local one, else a remote's.
+
+    "" for none, and where several local ones are there: nobody knows which is meant.
+    """
     if not commit:
         return ""
     done = git.run(
         *("for-each-ref", f"--points-at={commit}", "--format=%(refname)", "refs/heads", "refs/remotes"),
         check=False,
     )
-    names = [
-        re.sub(r"^refs/(heads|remotes)/", "", ref)
-        for ref in done.text.splitlines()
-        if not ref.endswith("/HEAD")
-    ]
-    names = [name for name in names if name != but]
-    return preferred if preferred in names else names[0] if names else ""
+    refs = [ref for ref in done.text.splitlines() if not ref.endswith("/HEAD") and ref != f"refs/heads/{but}"]
+    names = [re.sub(r"^refs/(heads|remotes)/", "", ref) for ref in refs]
+    if preferred in names:
+        return preferred
+    several = sum(ref.startswith("refs/heads/") for ref in refs) > 1
+    return "" if several or not names else names[0]
 
 
 def _commit(git: Git, commit: str) -> str:

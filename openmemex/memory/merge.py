@@ -48,6 +48,7 @@ def merge(
     stem: str | None = None,
     take: Mapping[str, Side] = _NOTHING_TAKEN,
     take_file: Literal["ours", "theirs", "delete"] | None = None,
+    text: str | None = None,
     by: str | None = None,
     at: str | None = None,
     labels: Labels = _NO_LABELS,
@@ -55,8 +56,9 @@ def merge(
     """Merge three versions of a file; None is a side that has none (`base`: both sides added it).
 
     `stem` is the file's name without `.md`, which its id must equal. `take` settles conflicts, by the name of
-    the field in conflict (or `body`); `take_file` settles all of it by one side's bytes. Both are written
-    into the review history, as done by `by` at `at` (the merged `updated_at` when None); a `take_file` is so
+    the field in conflict (or `body`); `take_file` settles all of it by one side's bytes; `text` is the body
+    that somebody put together from both, and settles a conflict of the body. All are written into the review
+    history, as done by `by` at `at` (the merged `updated_at` when None); a `take_file` and a `text` are so
     only when one of the two is given and the file reads. `labels` name the sides in those entries.
     Raises UsageError for a name in `take` that is not in conflict, or a side that has no such value.
     """
@@ -75,18 +77,23 @@ def merge(
     if isinstance(three, Conflict):
         _check_taken(take, (three,))
         return Merged(None, (three,))
-    return _by_field(three, take, by, at, labels)
+    return _by_field(three, take, text, by, at, labels)
 
 
 def _by_field(
-    three: Three, take: Mapping[str, Side], by: str | None, at: str | None, labels: Labels
+    three: Three,
+    take: Mapping[str, Side],
+    text: str | None,
+    by: str | None,
+    at: str | None,
+    labels: Labels,
 ) -> Merged:
     """The merge of three versions that read: decide, then apply."""
     if take:
         _check_taken(take, [clash.conflict for clash in decide(three, {})[1]])
         if three.base is None and "base" in take.values():
             raise UsageError("both sides added this file: there is no base to take", "Take ours or theirs.")
-    choices, clashes = decide(three, take)
+    choices, clashes = decide(three, take, text)
     decisions = tuple(
         Decision(choice.field, choice.how)
         for choice in sorted(choices.values(), key=lambda choice: order(choice.field))
@@ -98,8 +105,9 @@ def _by_field(
     told = tuple(notices(choices))
     if three.blind:
         told += ("what both sides began from can't be read: nobody knows what one of them removed",)
-    if take:
-        _record(choices, three, take, by, at, labels)
+    joined = choices["body"].how == "taken:both" and not (by is None and at is None)
+    if take or joined:
+        _record(choices, three, take, joined, by, at, labels)
     try:
         return Merged(apply(three, choices), (), decisions, told)
     except Refused as error:
@@ -168,6 +176,7 @@ def _record(
     choices: dict[str, Choice],
     three: Three,
     take: Mapping[str, Side],
+    joined: bool,
     by: str | None,
     at: str | None,
     labels: Labels,
@@ -178,10 +187,10 @@ def _record(
         return  # lines that could not be read as a history: they stay as they are
     state = state_of(choices, three)
     when = at or time_of(choices, three)
-    steps = (
-        HistoryEntry(when, by, state, state, _note(name, take[name], labels))
-        for name in sorted(take, key=order)
-    )
+    notes = [_note(name, take[name], labels) for name in sorted(take, key=order)]
+    if joined:
+        notes.append("merge: body put together from both sides")
+    steps = (HistoryEntry(when, by, state, state, note) for note in notes)
     choices["review_history"] = Choice("review_history", (*entries, *steps), "both")
 
 

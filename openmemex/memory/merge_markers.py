@@ -56,6 +56,21 @@ def with_markers(
     return raw if raw is not None and _is_conflict(raw) else _whole(base, ours, theirs, marks)
 
 
+def text_with_markers(
+    base: str | None, ours: str, theirs: str, *, labels: Labels = _PLAIN
+) -> tuple[str, int]:
+    """One text of three, with the differing middle between markers, and how long these are."""
+    texts = [None if text is None else text.encode("utf-8", "surrogatepass") for text in (base, ours, theirs)]
+    size = _marker_size(texts, 7)
+    raw = _middle(texts[0], texts[1] or b"", texts[2] or b"", _Marks(labels, size), b"\n")
+    return raw.decode("utf-8", "surrogatepass"), size
+
+
+def holds_markers(text: str, size: int) -> bool:
+    """Whether a text that a person edited still has one of the markers of this size."""
+    return any(len(run) == size for run in _RUN.findall(text.encode("utf-8", "surrogatepass")))
+
+
 class _Marks(NamedTuple):
     labels: Labels
     size: int

@@ -31,8 +31,11 @@ from openmemex.memory.merge_values import (
 from openmemex.memory.model import FIELDS, MAX_ALIASES, MAX_TAGS
 
 
-def decide(three: Three, take: Mapping[str, Side]) -> tuple[dict[str, Choice], list[Clash]]:
-    """Every field's choice, and what a person has to settle; `take` settles conflicts by their field's name.
+def decide(
+    three: Three, take: Mapping[str, Side], text: str | None = None
+) -> tuple[dict[str, Choice], list[Clash]]:
+    """Every field's choice, and what a person has to settle; `take` settles conflicts by their field's name,
+    `text` one of the body.
 
     Names in `take` that are in no conflict settle nothing: the caller has to compare.
     """
@@ -45,6 +48,10 @@ def decide(three: Three, take: Mapping[str, Side]) -> tuple[dict[str, Choice], l
                 choices[found.field] = found
                 continue
             side = take.get(found.conflict.field)
+            if found.conflict.field == "body" and side is None and text is not None:
+                eol = three.ours.front.parts.eol
+                choices["body"] = Choice("body", plain_ends(text).replace("\n", eol), "taken:both")
+                continue
             if side is None:
                 clashes.append(found)
             for name in found.covers:

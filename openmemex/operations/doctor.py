@@ -200,8 +200,9 @@ def _merges(ws: Workspace) -> Iterator[_Result]:
     """What is in conflict now, and what merges joined without a conflict and should be looked at."""
     if ws.site is None or not ws.site.root:
         return
-    folders = settling.memory_folders(ws)
-    open_ = [one for one in ws.git.unmerged() if settling.memory_id_of(one.path, folders)]
+    unmerged = ws.git.unmerged()
+    folders = settling.folders_of(ws, unmerged)
+    open_ = [one for one in unmerged if settling.memory_id_of(one.path, folders)]
     if open_:
         yield False, f"in conflict: {', '.join(one.path for one in open_[:_SHOWN])}", "open-memex resolve"
     checked = checking.check(ws)
@@ -213,6 +214,8 @@ def _merges(ws: Workspace) -> Iterator[_Result]:
         yield False, f"{len(checked.problems) - _SHOWN} more like that", "open-memex resolve"
     if not (open_ or checked.problems or checked.failed):
         joined = f"; {checked.count} were joined by merges, as they should be" if checked.count else ""
+        if checked.texts:
+            joined += f" (two edits of one text line by line: {', '.join(checked.texts[:_SHOWN])})"
         yield True, f"no memory is in conflict{joined}", ""
 
 

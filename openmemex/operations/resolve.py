@@ -5,7 +5,8 @@ Everything is decided before a byte is written, and nothing is committed: that i
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from openmemex import checking, faults, settling
@@ -32,8 +33,8 @@ class Resolution:
     `done`: settled now, and staged. `mended`: written into the work tree alone, where a merge that is
     committed had joined them wrongly. `ready`: would be settled by `resolve ID`. `open`: only a person can.
     `left`: why a memory that was to be settled was not (id to reason). `problems`: what merges joined without
-    a conflict and should be looked at. `others`: files in conflict that are no memories. `next`: the commands
-    that go on.
+    a conflict and should be looked at. `still`: ids of others like these, which were not asked for. `others`:
+    files in conflict that are no memories. `next`: the commands that go on.
     """
 
     sides: Sides
@@ -44,6 +45,7 @@ class Resolution:
     left: tuple[tuple[str, str], ...] = ()
     problems: tuple[Problem, ...] = ()
     checked: int = 0
+    still: tuple[str, ...] = ()
     misplaced: tuple[str, ...] = ()
     others: tuple[str, ...] = ()
     notices: tuple[Notice, ...] = ()
@@ -52,7 +54,8 @@ class Resolution:
     @property
     def needs_a_person(self) -> bool:
         """Whether something is still in conflict, or was joined wrongly."""
-        return bool(self.open or self.ready or self.left or self.problems or self.misplaced)
+        waiting = self.open or self.ready or self.left or self.problems or self.still
+        return bool(waiting or self.misplaced)
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,7 @@ class _Found:
     """What is in conflict now, and what each memory would come to."""
 
     unmerged: Sequence[Unmerged]
+    folders: Sequence[str]
     sides: Sides
     decided: tuple[Decided, ...]
     checked: checking.Checked
@@ -82,10 +86,11 @@ def preview(ws: Workspace, refs: Sequence[str] = ()) -> Resolution:
         open=tuple(one for one in decided if one.how == "conflict"),
         problems=tuple(one for one in found.checked.problems if one.ids[0] in chosen),
         checked=found.checked.count,
+        still=tuple(sorted(_waiting(found) - chosen)),
         misplaced=found.misplaced,
         others=found.others,
-        notices=_unchecked(found),
-        next=_next(found, found.decided),
+        notices=(*_elsewhere(found), *_unchecked(found)),
+        next=_next(ws, found, found.decided),
     )
 
 
@@ -107,12 +112,12 @@ def resolve(
         chosen = _chosen(found, refs)
         _check_takes(found, chosen, takes)
         by, at = writer(ws), now_text()
-        labels = Labels(*(secrets.mask(name).text for name in found.sides[1:]))
+        labels = Labels(*(secrets.mask(name).text for name in found.sides[1:4]))
 
         def with_takes(one: Decided, names: Labels) -> Decided:
             own = (answers or {}).get(one.case.memory_id)
-            its = Takes({**takes.fields, **own.fields}, own.file or takes.file) if own else takes
-            if not one.conflicts or not (its.fields or its.file):
+            its = Takes({**takes.fields, **own.fields}, own.file or takes.file, own.text) if own else takes
+            if not one.conflicts or its == NOTHING:
                 return one
             return settling.decide(one.case, its, labels=names, by=by, at=at)
 
@@ -145,10 +150,17 @@ def resolve(
         left=tuple(sorted(left.items())),
         problems=tuple(one for one in problems if one.ids[0] not in now_fine),
         checked=found.checked.count,
+        still=tuple(sorted(_waiting(found) - chosen)),
         misplaced=found.misplaced,
         others=found.others,
-        notices=(*rescued, *settling.told(done + mended), *late_index(fresh), *_unchecked(found)),
-        next=_after(found, done, mended, staged=uncommitted),
+        notices=(
+            *rescued,
+            *settling.told(done + mended),
+            *_elsewhere(found),
+            *late_index(fresh),
+            *_unchecked(found),
+        ),
+        next=_after(ws, found, done, mended, staged=uncommitted),
     )
 
 
@@ -169,6 +181,7 @@ def _look(ws: Workspace) -> _Found:
     aside = tuple(path for path in rest if settling.misplaced(path, folders))
     return _Found(
         unmerged,
+        folders,
         ws.git.sides(unmerged),
         tuple(settling.decide(case) for case in cases),
         checking.check(ws),
@@ -179,7 +192,7 @@ def _look(ws: Workspace) -> _Found:
 
 def _chosen(found: _Found, refs: Sequence[str]) -> set[str]:
     """The ids that `refs` name among what is in conflict or joined wrongly; all of them without `refs`."""
-    ids = {one.case.memory_id for one in found.decided} | {one.ids[0] for one in found.checked.problems}
+    ids = _waiting(found)
     if not refs:
         return ids
     chosen = set()
@@ -202,6 +215,11 @@ def _chosen(found: _Found, refs: Sequence[str]) -> set[str]:
     # Memories that git mixed up with each other leave their conflict together.
     groups = {one.case.group for one in found.decided if one.case.memory_id in chosen}
     return chosen | {one.case.memory_id for one in found.decided if one.case.group in groups}
+
+
+def _waiting(found: _Found) -> set[str]:
+    """The ids of all that is in conflict or was joined wrongly."""
+    return {one.case.memory_id for one in found.decided} | {one.ids[0] for one in found.checked.problems}
 
 
 def _check_takes(found: _Found, chosen: set[str], takes: Takes) -> None:
@@ -249,12 +267,23 @@ def _unchecked(found: _Found) -> tuple[Notice, ...]:
     return (Notice("unchecked", failed),) if failed else ()
 
 
+def _elsewhere(found: _Found) -> Iterator[Notice]:
+    """Memories end up in a folder that the settings do not name: nobody would see them there."""
+    folders = {one.case.path.rpartition("/")[0] for one in found.decided if one.how != "deleted"}
+    for folder in sorted(folders - set(found.folders)):
+        command = f"open-memex config set memoryDir {shlex.quote(folder)}"
+        told = (
+            f"{folder} holds memories in conflict, and is not your memory folder; if it is to be: {command}"
+        )
+        yield Notice("folder", told)
+
+
 def _after(
-    found: _Found, done: Sequence[Decided], mended: Sequence[Decided], *, staged: bool
+    ws: Workspace, found: _Found, done: Sequence[Decided], mended: Sequence[Decided], *, staged: bool
 ) -> tuple[str, ...]:
     settled = {one.case.memory_id for one in done}
     remaining = [one for one in found.decided if one.case.memory_id not in settled]
-    commands = list(_next(found, remaining))
+    commands = list(_next(ws, found, remaining))
     if mended and not staged:
         commands.append(f"open-memex submit {' '.join(one.case.memory_id for one in mended)}")
     elif mended and not commands:
@@ -262,19 +291,7 @@ def _after(
     return tuple(commands)
 
 
-def _next(found: _Found, remaining: Sequence[Decided]) -> tuple[str, ...]:
+def _next(ws: Workspace, found: _Found, remaining: Sequence[Decided]) -> tuple[str, ...]:
     """The commands that come next, with these memories still in conflict."""
-    sides = found.sides
-    if any(one.how != "conflict" for one in remaining):
-        return ("open-memex resolve --all",)
-    for one in remaining:
-        return (checking.take_command(one.case.memory_id, one.conflicts),)
-    if found.misplaced or found.others:
-        return ("git status",)
-    if not found.unmerged:
-        return ()
-    if sides.operation in ("merge", "rebase", "cherry-pick", "revert", "am"):
-        return (f"git {sides.operation} --continue",)
-    if sides.theirs.startswith("stash@"):
-        return (f"git stash drop '{sides.theirs}'",)
-    return ()
+    go_on = ws.git.go_on(found.sides) if found.unmerged else ""
+    return settling.next_commands(remaining, (*found.misplaced, *found.others), go_on)

@@ -112,8 +112,9 @@ def at_a_terminal(cwd: Path, answers: list[str], *words: str) -> tuple[int, str]
     os.close(slave)
     shown, asked = b"", 0
     while True:
-        if shown.count(b"(q)uit? ") > asked and answers:
-            os.write(master, answers.pop(0).encode() + b"\n")
+        if shown.count(b"(q)uit? ") > asked:
+            # When there is no answer left the input ends: a test must not wait for ever.
+            os.write(master, answers.pop(0).encode() + b"\n" if answers else b"\x04")
             asked += 1
         try:
             part = os.read(master, 65536)
@@ -141,12 +142,116 @@ def test_on_a_terminal_a_memory_can_be_left_for_later(conflicts):
     assert ID in conflicts.stages() and memory_id(2) not in conflicts.stages()
 
 
-@pytest.mark.parametrize("answers", [["q"], ["t", "q"]])
+@pytest.mark.parametrize("answers", [["q"], ["t", "q"], ["theirs", "QUIT"]])
 def test_on_a_terminal_quitting_changes_nothing(answers, conflicts):
     before = conflicts.stages()
     code, shown = at_a_terminal(conflicts.repo, answers, "resolve", "--all")
-    assert code == 3 and "Nothing was changed." in shown
+    assert code == 3 and "Nothing was changed. Answers that were given are not kept." in shown
     assert conflicts.stages() == before
+
+
+@pytest.mark.parametrize("ended", ["t", "theirs", "Theirs", " THEIRS "])
+def test_on_a_terminal_only_whole_words_and_letters_are_answers(ended, conflicts):
+    """What begins with a letter of an answer, or holds one, is none; and neither is an empty line."""
+    wrong = ["both", "bogus", "theirs are better? no, ours", "origin/main", "topic", "stop", "d", "", "e"]
+    code, shown = at_a_terminal(conflicts.repo, [*wrong, ended, "ours"], "resolve", "--all")
+    assert code == 0, shown
+    told = "Type one of these words, or its first letter: ours, theirs, base, skip, quit."
+    assert shown.count(told) == len(wrong)
+    text = conflicts.file(1).read_text()
+    assert "type: lesson" in text and text.endswith("---\nOurs.\n")
+
+
+def editor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *texts: str) -> Path:
+    """Set an editor that writes the next of `texts` at each start, and keeps what it was shown."""
+    kept = tmp_path / "editor"
+    kept.mkdir()
+    for number, text in enumerate(texts):
+        (kept / f"new{number}").write_text(text)
+    program = (
+        "import os, shutil, sys; kept = sys.argv[1]; "
+        "n = sum(name.startswith('shown') for name in os.listdir(kept)); "
+        "shutil.copy(sys.argv[2], f'{kept}/shown{n}'); shutil.copy(f'{kept}/new{n}', sys.argv[2])"
+    )
+    monkeypatch.setenv("EDITOR", f'{sys.executable} -c "{program}" {kept}')
+    return kept
+
+
+def test_on_a_terminal_both_texts_can_be_joined_in_an_editor(conflicts, tmp_path, monkeypatch):
+    half_done = "Ours.\n=======\nTheirs.\n"
+    kept = editor(tmp_path, monkeypatch, half_done, "", "Ours, and theirs.\n\n\n")
+    code, shown = at_a_terminal(conflicts.repo, ["t", "e", "edit", "e"], "resolve", "--all")
+    assert code == 0, shown
+    assert "There are markers in it yet" in shown and "no text" in shown
+    first = (kept / "shown0").read_text()
+    assert first == (
+        "<<<<<<< ours, main\nOurs.\n||||||| base\nDeploys need the VPN.\n=======\nTheirs.\n"
+        ">>>>>>> theirs, topic\n"
+    )
+    assert (kept / "shown1").read_text() == half_done, "what was typed is not lost"
+    text = conflicts.file(1).read_text()
+    assert "type: lesson" in text and text.endswith("---\nOurs, and theirs.\n")
+    assert "body put together from both sides" in text and "by: Ada Example" in text
+    assert conflicts.stages() == ""
+
+
+def test_what_is_typed_into_a_joined_text_is_screened_like_every_text(conflicts, tmp_path, monkeypatch):
+    secret = "ghp_" + "aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5"
+    editor(tmp_path, monkeypatch, f"It is {secret}, <private>at home</private>.\n")
+    code, shown = at_a_terminal(conflicts.repo, ["t", "e"], "resolve", "--all")
+    assert code == 0, shown
+    text = conflicts.file(1).read_text()
+    assert secret not in text + shown and "at home" not in text
+
+
+def test_an_editor_that_fails_is_told_and_the_question_comes_again(conflicts, monkeypatch):
+    monkeypatch.setenv("EDITOR", "false")
+    code, shown = at_a_terminal(conflicts.repo, ["t", "e", "o"], "resolve", "--all")
+    assert code == 0 and "The editor false ended with 1" in shown
+
+
+def test_what_a_deletion_would_lose_is_shown(make_repo, git, run_cli, om):
+    c = Conflicts(make_repo(), git)
+    secret = "ghp_" + "aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5"
+    c.apart(
+        {1: text_of(1, "One.\nTwo.\n")},
+        {1: None},
+        {1: text_of(1, f"One.\nTwo and {secret}.\n", type="lesson", tags="[a, b]")},
+    )
+    git.run("merge", "topic", cwd=c.repo)
+    done = run_cli("resolve", cwd=c.repo)
+    for words in ("type: fact → lesson", "tags: nothing → a, b", "-Two.", "+Two and "):
+        assert words in done.stdout
+    assert secret not in done.stdout and "One." not in done.stdout
+    (conflict,) = om("resolve", cwd=c.repo, code=3)["conflicts"]
+    assert conflict["beside"]["ours"] == {}
+    assert conflict["beside"]["theirs"]["type"] == "fact → lesson"
+
+
+def test_two_verdicts_are_shown_with_who_came_to_them_and_why(make_repo, git, run_cli):
+    c = Conflicts(make_repo(), git)
+    c.apart(
+        {1: text_of(1)},
+        {1: text_of(1, review_state="approved", approved_by="bob", review_note="Seen it work.")},
+        {1: text_of(1, review_state="rejected", review_note="Not any more.")},
+    )
+    git.run("merge", "topic", cwd=c.repo)
+    shown = run_cli("resolve", cwd=c.repo).stdout
+    for words in ("approved_by: bob", "review_note: Seen it work.", "review_note: Not any more."):
+        assert words in shown
+
+
+def test_other_files_in_conflict_are_named(make_repo, git, run_cli):
+    c = Conflicts(make_repo(), git)
+    git("switch", "-q", "-c", "topic", cwd=c.repo)
+    for branch in ("topic", "main"):
+        git("switch", "-q", branch, cwd=c.repo)
+        for number in range(7):
+            (c.repo / f"f{number}.txt").write_text(f"{branch}\n")
+        c.commit({}, branch)
+    git.run("merge", "topic", cwd=c.repo)
+    shown = run_cli("resolve", cwd=c.repo).stdout
+    assert "7 other files (f0.txt, f1.txt, f2.txt, f3.txt, f4.txt and 2 more)" in shown
 
 
 def test_on_a_terminal_nothing_is_asked_where_nothing_is_open_or_json_is_wanted(conflicts):

@@ -13,8 +13,9 @@ from merging_repos import Conflicts, memory_id, text_of
 
 from openmemex.errors import DecisionNeeded, NotFound, Refused, UsageError
 from openmemex.memory import frontmatter
+from openmemex.memory.merge import Conflict
 from openmemex.operations.resolve import preview, resolve
-from openmemex.settling import Takes, memory_id_of, misplaced
+from openmemex.settling import Case, Decided, Takes, memory_id_of, misplaced, next_commands
 from openmemex.workspace import Workspace
 
 ID = memory_id(1)
@@ -295,6 +296,67 @@ def test_a_bare_repository_and_a_folder_without_git_are_refused(conflicts, here,
 # --- which are settled ---
 
 
+def test_next_names_all_that_a_person_has_to_decide_and_settles_nothing_as_it_stands(
+    conflicts, here, git, om
+):
+    conflicts.apart(
+        {2: text_of(2)}, {1: text_of(1, "o\n", type="todo")}, {1: text_of(1, "t\n", type="lesson")}
+    )
+    git.run("merge", "topic", cwd=conflicts.repo)
+    (command,) = preview(here(conflicts.repo)).next
+    assert command == f"open-memex resolve {ID} --take type=SIDE --take-body SIDE"
+    words = command.split()[1:]
+    before = conflicts.stages()
+    assert "ours, theirs, base" in om(*words, cwd=conflicts.repo, code=2)["error"]["hint"]
+    assert conflicts.stages() == before
+    om(*[word.replace("SIDE", "ours") for word in words], cwd=conflicts.repo)
+    assert conflicts.stages() == ""
+
+
+def test_next_has_the_conflicts_of_all_memories_that_leave_their_conflict_together(conflicts):
+    unmerged = [
+        Decided(Case(memory_id(n), conflicts.path(n), None, None, None, {}, group=1), "conflict", None, clash)
+        for n, clash in (
+            (1, (Conflict("file", "there", "deleted", "changed"),)),
+            (2, (Conflict("type", "a", "b", "c"), Conflict("body", "a", "b", "c"))),
+        )
+    ]
+    (command,) = next_commands(unmerged, (), "git merge --continue")
+    assert command == f"open-memex resolve {ID} --take-file SIDE --take type=SIDE --take-body SIDE"
+
+
+def test_sides_of_fields_and_of_files_can_be_taken_in_one_go(conflicts, here, git):
+    conflicts.apart(
+        {1: BASE, 2: text_of(2)}, {1: OURS, 2: None}, {1: THEIRS, 2: text_of(2, importance="low")}
+    )
+    git.run("merge", "topic", cwd=conflicts.repo)
+    done = resolve(here(conflicts.repo), [], Takes({"type": "theirs"}, "delete"))
+    assert ids(done.done) == [ID, memory_id(2)] and not done.needs_a_person
+    assert read(conflicts.file(1)).type == "lesson" and not conflicts.file(2).exists()
+
+
+def test_a_memory_is_settled_and_the_others_that_wait_are_told(conflicts, here, git, om, run_cli):
+    conflicts.apart(
+        {1: BASE, 2: text_of(2)},
+        {1: OURS, 2: text_of(2, type="todo")},
+        {1: THEIRS, 2: text_of(2, type="lesson")},
+    )
+    git.run("merge", "topic", cwd=conflicts.repo)
+    document = om("resolve", ID, "--take", "type=ours", cwd=conflicts.repo, code=3)
+    assert document["resolved"] == [ID] and document["still"] == [memory_id(2)]
+    assert document["conflicts"] == [], "what was not asked for is not listed"
+    assert document["next"] == [f"open-memex resolve {memory_id(2)} --take type=SIDE"]
+    document = om("resolve", memory_id(2), "--take", "type=ours", cwd=conflicts.repo)
+    assert document["still"] == [] and document["next"] == ["git merge --continue"]
+
+
+def test_after_a_squash_the_commit_comes_next(conflicts, here, git):
+    go_on = _squash(conflicts)
+    assert resolve(here(conflicts.repo), [], Takes({"type": "ours"})).next == ("git commit",)
+    git(*go_on, cwd=conflicts.repo)
+    assert preview(here(conflicts.repo)).next == ()
+
+
 def test_what_needs_no_person_is_settled_and_the_rest_told(conflicts, here, git):
     conflicts.apart(
         {1: BASE, 2: text_of(2, tags="[x]")},
@@ -426,7 +488,7 @@ def test_deleted_here_and_changed_there_is_a_persons_choice(conflicts, here, git
     found = preview(here(conflicts.repo))
     told = [(c.field, c.ours, c.theirs) for one in found.open for c in one.conflicts]
     assert told == [("file", "deleted", "changed")] * 2
-    assert found.next == (f"open-memex resolve {ID} --take-file ours",)
+    assert found.next == (f"open-memex resolve {ID} --take-file SIDE",)
     resolve(here(conflicts.repo), [ID], Takes(file="theirs"))
     resolve(here(conflicts.repo), [memory_id(2)], Takes(file="ours"))
     assert read(conflicts.file(1)).type == "lesson" and not conflicts.file(2).exists()
@@ -553,6 +615,92 @@ def test_one_side_renamed_the_memory_folder_and_the_other_changed_a_memory(
     assert c.status() == ""
 
 
+def both_renamed(
+    c: Conflicts, ours: str, theirs: str, texts: dict[int, tuple[str, str, str]], configured: str
+) -> None:
+    """Both sides rename the memory folder, each to its own; `texts`: base, ours and theirs of each memory."""
+    c.commit({number: base for number, (base, _, _) in texts.items()}, "base")
+    for branch, folder, side in (("topic", theirs, 2), ("main", ours, 1)):
+        c.git("switch", "-q", *(["-c"] if branch == "topic" else []), branch, cwd=c.repo)
+        c.git("mv", c.folder, folder, cwd=c.repo)
+        for number, versions in texts.items():
+            c.file(number, folder).write_text(versions[side])
+        c.git("commit", "-q", "-a", "-m", branch, cwd=c.repo)
+    if configured:
+        c.configure(configured)
+    c.git.run("merge", "topic", cwd=c.repo)
+
+
+@pytest.mark.parametrize("configured", ["", "mem-a", "mem-b"])
+@pytest.mark.parametrize("changed", [False, True])
+def test_both_renamed_the_folder_to_places_that_settings_need_not_name(
+    configured, changed, conflicts, here, git, om
+):
+    """Not one memory may go, whichever folder the settings name."""
+    numbers = range(1, 13)
+    texts = {
+        n: (
+            text_of(n, f"Memory {n}.\n"),
+            text_of(n, f"Memory {n}.\n", tags="[b]" if changed else "[]"),
+            text_of(n, f"Memory {n}.\n", importance="high" if changed else "normal"),
+        )
+        for n in numbers
+    }
+    conflicts.configure = lambda folder: om("config", "set", "memoryDir", folder, cwd=conflicts.repo)
+    both_renamed(conflicts, "mem-b", "mem-a", texts, configured)
+    done = resolve(here(conflicts.repo))
+    assert len(done.done) == 12 and {one.how for one in done.done} == {"merged"}
+    assert not done.needs_a_person and not done.others
+    kept = configured or "mem-b"
+    found = sorted(str(p.relative_to(conflicts.repo)) for p in conflicts.repo.rglob("01J*.md"))
+    assert found == [f"{kept}/{memory_id(n)}.md" for n in numbers]
+    for n in numbers:
+        memory = read(conflicts.file(n, kept))
+        assert (memory.body, memory.tags) == (f"Memory {n}.\n", ("b",) if changed else ())
+        assert memory.importance == ("high" if changed else "normal")
+    hints = [one.text for one in done.notices if one.kind == "folder"]
+    assert [("memoryDir mem-b" in hint) for hint in hints] == ([] if configured else [True])
+    git("merge", "--continue", cwd=conflicts.repo)
+    assert conflicts.status() == ""
+
+
+def test_a_conflict_in_a_folder_that_the_settings_do_not_name_is_seen(conflicts, here, git, om, run_cli):
+    conflicts.commit({1: BASE}, "base")
+    git("mv", conflicts.folder, "mem a", cwd=conflicts.repo)
+    git("commit", "-q", "-m", "renamed", cwd=conflicts.repo)
+    moved = Conflicts(conflicts.repo, git, "mem a")
+    git("switch", "-q", "-c", "topic", cwd=conflicts.repo)
+    moved.commit({1: THEIRS}, "theirs")
+    git("switch", "-q", "main", cwd=conflicts.repo)
+    moved.commit({1: OURS}, "ours")
+    git.run("merge", "topic", cwd=conflicts.repo)
+    document = om("resolve", cwd=conflicts.repo, code=3)
+    assert [one["path"] for one in document["conflicts"]] == [f"mem a/{ID}.md"] and not document["others"]
+    (hint,) = [one["text"] for one in document["notices"] if one["kind"] == "folder"]
+    assert "open-memex config set memoryDir 'mem a'" in hint
+    checks = om("doctor", cwd=conflicts.repo, code=1)["checks"]
+    assert [c["ok"] for c in checks if c["name"] == "merges"] == [False]
+    om("resolve", ID, "--take", "type=theirs", cwd=conflicts.repo)
+    assert read(moved.file(1)).type == "lesson"
+
+
+def test_a_file_that_only_looks_like_a_memory_is_none(conflicts, here, git):
+    """Its name is an id, but no version of it says so."""
+    name = f"{memory_id(5)}.md"
+    (conflicts.repo / "notes").mkdir()
+    conflicts.commit({1: BASE}, "base")
+    git("switch", "-q", "-c", "topic", cwd=conflicts.repo)
+    (conflicts.repo / "notes" / name).write_text("theirs\n")
+    conflicts.commit({}, "theirs")
+    git("switch", "-q", "main", cwd=conflicts.repo)
+    (conflicts.repo / "notes").mkdir(exist_ok=True)
+    (conflicts.repo / "notes" / name).write_text("ours\n")
+    conflicts.commit({}, "ours")
+    git.run("merge", "topic", cwd=conflicts.repo)
+    done = resolve(here(conflicts.repo))
+    assert done.others == (f"notes/{name}",) and not done.needs_a_person and not done.notices
+
+
 def test_a_new_memory_that_git_took_for_a_renamed_one(conflicts, here, git):
     """git merges the other side's edit of the deleted memory into the new one, which resembles it."""
     conflicts.apart({1: BASE}, {1: None, 2: text_of(2, tags="[new]", type="todo")}, {1: THEIRS})
@@ -562,7 +710,9 @@ def test_a_new_memory_that_git_took_for_a_renamed_one(conflicts, here, git):
     assert ids(found.open) == [ID] and ids(found.ready) == [memory_id(2)]
     before = conflicts.stages()
     assert resolve(here(conflicts.repo), [memory_id(2)]).done == () and conflicts.stages() == before
+    assert found.next == (f"open-memex resolve {ID} --take-file SIDE",), "--all would change nothing"
     done = resolve(here(conflicts.repo), [], Takes(file="theirs"))
+    assert not [one for one in done.notices if one.kind == "rescued"], "nobody touched the file"
     assert ids(done.done) == [ID, memory_id(2)]
     assert conflicts.file(2).read_text() == text_of(2, tags="[new]", type="todo")
     assert read(conflicts.file(1)).type == "lesson"

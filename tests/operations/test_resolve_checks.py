@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -199,17 +200,83 @@ def test_what_git_merged_as_we_would_have_is_not_told(conflicts, here):
     assert found.checked == 1 and found.problems == () and not found.needs_a_person
 
 
-def test_a_body_that_git_joined_from_two_edits_is_a_persons_to_read(conflicts, here):
-    conflicts.apart(
-        {1: text_of(1, "one\n\n\n\ntwo\n")},
-        {1: text_of(1, "ONE\n\n\n\ntwo\n")},
+TWO_PARTS = "one\n\n\n\ntwo\n"
+
+
+def both_edit_a_part(c: Conflicts, **fields: str) -> None:
+    c.apart(
+        {1: text_of(1, TWO_PARTS)},
+        {1: text_of(1, "ONE\n\n\n\ntwo\n", **fields)},
         {1: text_of(1, "one\n\n\n\nTWO\n")},
     )
+
+
+@pytest.mark.parametrize("committed", [False, True])
+def test_two_edits_of_one_text_that_git_joined_line_by_line_are_no_fault(committed, conflicts, here, om):
+    both_edit_a_part(conflicts)
+    merged_cleanly(conflicts, *([] if committed else ["--no-commit", "--no-ff"]))
+    found = preview(here(conflicts.repo))
+    assert found.checked == 1 and found.problems == () and not found.needs_a_person
+    assert checking.check(here(conflicts.repo)).texts == (ID,)
+    om("resolve", cwd=conflicts.repo)
+    checks = om("doctor", cwd=conflicts.repo, code=0 if committed else 1)["checks"]
+    (told,) = [c for c in checks if c["name"] == "merges"]
+    assert told["ok"] and ID in told["text"]
+
+
+def test_a_text_that_a_person_joined_as_git_would_have_is_not_doubted(conflicts, here, git):
+    (conflicts.repo / ".gitattributes").write_text("*.md merge=openmemex\n")
+    driver = f"{sys.executable} -m openmemex merge-driver %O %A %B %P"
+    git("config", "merge.openmemex.driver", driver, cwd=conflicts.repo)
+    both_edit_a_part(conflicts)
+    assert git.run("merge", "topic", cwd=conflicts.repo).returncode == 1
+    conflicts.write({1: text_of(1, "ONE\n\n\n\nTWO\n")})
+    assert [one.how for one in resolve(here(conflicts.repo), [ID]).done] == ["by hand"]
+    git("merge", "--continue", cwd=conflicts.repo)
+    found = preview(here(conflicts.repo))
+    assert found.checked == 1 and found.problems == ()
+
+
+def test_an_approval_of_a_text_that_both_sides_changed_is_mended_and_no_words_are_lost(conflicts, here):
+    both_edit_a_part(conflicts, review_state="approved", approved_by="bob")
     merged_cleanly(conflicts)
     (problem,) = preview(here(conflicts.repo)).problems
-    assert (problem.rule, [one.field for one in problem.conflicts]) == ("conflict", ["body"])
-    done = resolve(here(conflicts.repo), [ID], Takes({"body": "ours"}))
-    assert done.mended and read(conflicts.file(1)).body == "ONE\n\n\n\ntwo\n"
+    assert (problem.rule, problem.conflicts) == ("meaning", ()) and "approval" in problem.text
+    assert problem.fix == f"open-memex resolve {ID}"
+    assert resolve(here(conflicts.repo), [ID]).mended
+    memory = read(conflicts.file(1))
+    assert (memory.review_state, memory.approved_by) == ("proposed", None)
+    assert memory.body == "ONE\n\n\n\nTWO\n"
+
+
+def test_a_file_that_git_broke_keeps_both_sides_words_when_it_is_mended(conflicts, here):
+    base = text_of(1, TWO_PARTS, **NO_NULLS)
+    ours = base.replace("status: active\n", f"status: superseded\nsuperseded_by: {NEW_A}\n")
+    theirs = base.replace("review_state:", f"superseded_by: {NEW_B}\nreview_state:")
+    conflicts.apart({1: base}, {1: ours.replace("one", "ONE")}, {1: theirs.replace("two", "TWO")})
+    merged_cleanly(conflicts)
+    (problem,) = [one for one in preview(here(conflicts.repo)).problems if one.rule == "unreadable"]
+    assert [one.field for one in problem.conflicts] == ["superseded_by"]
+    assert f"resolve {ID} --take superseded_by=SIDE (SIDE: ours or theirs), or edit" in problem.fix
+    assert resolve(here(conflicts.repo), [ID], Takes({"superseded_by": "theirs"})).mended
+    assert read(conflicts.file(1)).body == "ONE\n\n\n\nTWO\n"
+
+
+def test_a_memory_that_is_in_conflict_is_told_as_that_alone(conflicts, here, git):
+    conflicts.apart(
+        {1: text_of(1)},
+        {
+            1: text_of(1, status="superseded", superseded_by=NEW_A),
+            11: text_of(11, "The one.\n", supersedes=ID),
+        },
+        {
+            1: text_of(1, status="superseded", superseded_by=NEW_B),
+            12: text_of(12, "The other.\n", supersedes=ID),
+        },
+    )
+    assert git.run("merge", "topic", cwd=conflicts.repo).returncode == 1
+    found = preview(here(conflicts.repo))
+    assert [one.case.memory_id for one in found.open] == [ID] and found.problems == ()
 
 
 def test_what_a_person_decided_in_a_conflict_is_not_told_afterwards(conflicts, here, git):
@@ -245,6 +312,7 @@ def test_a_new_memory_that_swallowed_an_edit_of_a_deleted_one(conflicts, here, g
     assert {(one.rule, one.ids[0]) for one in found} == {("renamed", ID), ("renamed", memory_id(2))}
     done = resolve(here(conflicts.repo), [memory_id(2)])
     assert len(done.mended) == 1 and conflicts.file(2).read_text() == new
+    assert not [one for one in done.notices if one.kind == "rescued"], "nobody touched the file"
     done = resolve(here(conflicts.repo), [ID], Takes(file="theirs"))
     assert done.mended and "LINE 30" in conflicts.file(1).read_text()
     assert not preview(here(conflicts.repo)).problems

@@ -13,12 +13,12 @@ from openmemex.cli.values import one_of, shown
 from openmemex.errors import UsageError
 
 if TYPE_CHECKING:
+    from openmemex.memory.merge import Conflict
     from openmemex.operations.resolve import Resolution
     from openmemex.settling import Decided, Takes
 
 _SIDES = ("ours", "theirs", "base")
 _FILE_SIDES = ("ours", "theirs", "delete")
-_ANSWERS = {"o": "ours", "t": "theirs", "b": "base", "d": "delete"}
 
 
 def register(app: typer.Typer) -> None:
@@ -90,9 +90,9 @@ def register(app: typer.Typer) -> None:
             if not (everything or wanted):
                 result = preview(ws)
             elif session.screen.can_ask() and not session.screen.json and not given:
-                answers = _asked(session, preview(ws, wanted))
+                answers = _asked(session, ws.data_root, preview(ws, wanted))
                 if answers is None:
-                    session.screen.note("Nothing was changed.")
+                    session.screen.note("Nothing was changed. Answers that were given are not kept.")
                     result = preview(ws, wanted)
                 else:
                     result = resolve(ws, wanted, answers=answers)
@@ -126,40 +126,43 @@ def _takes(fields: tuple[str, ...], body: str | None, file: str | None) -> Takes
         if chosen.setdefault("body", side) != side:
             raise UsageError("The body is given two sides.", "Name one.")
     whole = None if file is None else one_of(file, _FILE_SIDES, "--take-file")
-    if whole and chosen:
-        raise UsageError("--take-file settles the whole memory.", "Leave --take and --take-body away.")
     return Takes(chosen, cast(Any, whole))
 
 
-def _asked(session: Session, found: Resolution) -> dict[str, Takes] | None:
+def _asked(session: Session, data_root: str, found: Resolution) -> dict[str, Takes] | None:
     """What a person answers to each conflict, by memory; None when they quit."""
     from openmemex.settling import Takes
 
     answers: dict[str, Takes] = {}
-    problems = [(one.ids[0], one.conflicts, one.ours, one.theirs) for one in found.problems if one.conflicts]
-    open_: list[tuple[str, Any, str, str]] = [
-        (one.case.memory_id, one.conflicts, found.sides.ours, found.sides.theirs)
+    problems = [
+        (one.ids[0], one.case, one.conflicts, one.ours, one.theirs) for one in found.problems if one.conflicts
+    ]
+    open_: list[tuple[str, Any, Any, str, str]] = [
+        (one.case.memory_id, one.case, one.conflicts, found.sides.ours, found.sides.theirs)
         for one in found.open
         if not _hopeless(one)
     ]
-    for memory_id, conflicts, ours, theirs in [*open_, *problems]:
+    for memory_id, case, conflicts, ours, theirs in [*open_, *problems]:
         fields: dict[str, Any] = {}
         whole: Any = None
+        text: str | None = None
         for conflict in conflicts:
-            for line in render_resolve.question_lines(memory_id, conflict, ours, theirs):
+            for line in render_resolve.question_lines(memory_id, case, conflict, ours, theirs):
                 session.screen.note(line)
-            answer = _answer(session, file=conflict.field == "file", base=conflict.base is not None)
+            answer, edited_text = _answer(session, data_root, conflict, ours, theirs)
             if answer == "quit":
                 return None
             if answer == "skip":
-                fields, whole = {}, None
+                fields, whole, text = {}, None, None
                 break
-            if conflict.field == "file":
+            if answer == "edit":
+                text = edited_text
+            elif conflict.field == "file":
                 whole = answer
             else:
                 fields[conflict.field] = answer
-        if fields or whole:
-            answers[memory_id] = Takes(fields, whole)
+        if fields or whole or text is not None:
+            answers[memory_id] = Takes(fields, whole, text)
     return answers
 
 
@@ -168,19 +171,61 @@ def _hopeless(one: Decided) -> bool:
     return bool(one.case.odd)
 
 
-def _answer(session: Session, *, file: bool, base: bool) -> str:
-    if file:
-        letters, words = "otd", "(o)urs, (t)heirs, (d)elete, (s)kip, (q)uit?"
-    elif base:
-        letters, words = "otb", "(o)urs, (t)heirs, (b)ase, (s)kip, (q)uit?"
-    else:
-        letters, words = "ot", "(o)urs, (t)heirs, (s)kip, (q)uit?"
+def _answer(
+    session: Session, data_root: str, conflict: Conflict, ours: str, theirs: str
+) -> tuple[str, str | None]:
+    """What a person says to one conflict, and the text that they put together when that is "edit".
+
+    Nothing is guessed: whole words, or their first letters.
+    """
+    choices = ["ours", "theirs"]
+    if conflict.field == "file":
+        choices.append("delete")
+    elif conflict.base is not None:
+        choices.append("base")
+    if conflict.field == "body":
+        choices.append("edit")
+    choices += ["skip", "quit"]
+    question = ", ".join(f"({word[0]}){word[1:]}" for word in choices) + "?"
+    draft: str | None = None
     while True:
-        answer = session.screen.ask(words).lower()
-        letter = answer[:1]
-        if letter == "q" or not answer:
-            return "quit"  # the end of the input, or nothing said: nothing is guessed
-        if letter == "s":
-            return "skip"
-        if letter and letter in letters:
-            return _ANSWERS[letter]
+        said = session.screen.answer(question)
+        if said is None:
+            return "quit", None  # the end of the input
+        wanted = said.lower()
+        found = next((word for word in choices if wanted in (word, word[0])), None)
+        if found is None:
+            session.screen.note(f"Type one of these words, or its first letter: {', '.join(choices)}.")
+            continue
+        if found != "edit":
+            return found, None
+        draft, fault = _edited(session, data_root, conflict, ours, theirs, draft)
+        if not fault:
+            return "edit", draft
+        session.screen.note(fault)
+
+
+def _edited(
+    session: Session, data_root: str, conflict: Conflict, ours: str, theirs: str, draft: str | None
+) -> tuple[str | None, str]:
+    """Both texts in the person's editor (`draft`: as they left it before), and why that is no result ("")."""
+    from openmemex.cli.editor import edited
+    from openmemex.errors import OpenMemexError
+    from openmemex.memory.merge_markers import Labels, holds_markers, text_with_markers
+    from openmemex.trust.admission import Draft, screen
+
+    labels = Labels("base", f"ours, {ours}", f"theirs, {theirs}")
+    start, size = text_with_markers(conflict.base, conflict.ours, conflict.theirs, labels=labels)
+    try:
+        with edited(data_root, start if draft is None else draft) as text:
+            pass
+    except OpenMemexError as error:
+        return draft, " ".join(filter(None, (error.message, error.hint)))
+    if holds_markers(text, size):
+        return text, "There are markers in it yet: it has to be one text. Choose edit again to go on with it."
+    try:
+        screened = screen(Draft(text, scope="project"))
+    except OpenMemexError as error:
+        return text if text.strip() else None, f"That can't be the text: {error.message}"
+    session.told(screened.notices)
+    return screened.content, ""
