@@ -159,11 +159,17 @@ def test_an_executable_memory_keeps_its_mode(git, make_repo):
 
 def test_names_that_git_would_read_as_patterns(git, make_repo):
     repo = make_repo()
-    odd = ".ai/open-memex/[n] *:é.md"
-    write(repo, ".ai/open-memex/n é.md", b"other\n")
+    odd, neighbour = ".ai/open-memex/[n] *:é.md", ".ai/open-memex/n and:é.md"
+    for path in (odd, neighbour):
+        write(repo, path, b"first\n")
+    git("add", ".", cwd=repo)
+    git("commit", "-qm", "both", cwd=repo)
+    write(repo, neighbour, b"other\n")
+    assert git("ls-files", "-m", "-z", "--", odd, cwd=repo) == f"{neighbour}\0", "the pattern fits it"
     remember(repo, odd)
     assert git("-c", "core.quotePath=false", "show", "--format=", "--name-only", cwd=repo) == odd
-    assert len(provider(repo).folder_status(".ai/open-memex")) == 1
+    assert provider(repo).folder_status(".ai/open-memex") == [(neighbour, "modified")]
+    assert git("show", f"HEAD:{neighbour}", cwd=repo) == "first"
 
 
 @pytest.mark.parametrize(
@@ -732,8 +738,15 @@ def test_a_hook_that_says_yes_sees_the_named_files_only(git, make_repo, home):
 def test_a_hook_on_ref_updates_is_asked(git, make_repo):
     repo = make_repo()
     write(repo, M1, FIRST)
-    hook(repo, "reference-transaction", "exit 1")
-    assert same(git, repo, lambda: provider(repo).commit({M1: FIRST}, message="x"))
+    asked = repo / ".git" / "asked"
+    hook(repo, "reference-transaction", f"cat >>'{asked}'; test \"$1\" != prepared")
+    tip = head(git, repo)
+    refusal = same(git, repo, lambda: provider(repo).commit({M1: FIRST}, message="x"))
+    assert refusal.message.startswith("git could not move branch main: ") and "hook" in refusal.message
+    assert refusal.hint == "Nothing was committed."
+    old, new, ref = asked.read_text().splitlines()[0].split()
+    assert (old, ref) == (tip, "refs/heads/main") and new not in ("0" * 40, tip)
+    assert git("show", f"{new}:{M1}", cwd=repo) == FIRST.decode().strip()
 
 
 def test_a_signature_is_made_where_it_is_asked_for(git, make_repo, home):

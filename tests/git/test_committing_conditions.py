@@ -75,7 +75,8 @@ def test_neighbours_with_names_of_other_cases_and_encodings(git, make_repo):
     repo = make_repo()
     folder = os.fsencode(repo / ".ai" / "open-memex")
     os.makedirs(folder)
-    for name in (b"caf\xe9.md", b"\xff\xfe", M1.rpartition("/")[2].lower().encode()):
+    names = {b"caf\xe9.md", b"\xff\xfe", M1.rpartition("/")[2].lower().encode()}
+    for name in names:
         with open(os.path.join(folder, name), "wb") as file:
             file.write(b"neighbour\n")
     git("add", ".", cwd=repo)
@@ -83,11 +84,25 @@ def test_neighbours_with_names_of_other_cases_and_encodings(git, make_repo):
     with open(os.path.join(folder, b"\xfe.md"), "wb") as file:
         file.write(b"not staged\n")
     assert len(provider(repo).folder_status(".ai/open-memex")) == 1
+    neighbours = tree(repo, "HEAD")
+    assert set(neighbours) == {b".ai/open-memex/" + name for name in names}
     remember(repo)
     provider(repo).commit({M2: SECOND}, message="x", branch="b")
-    names = git("ls-tree", "-r", "-z", "--name-only", "HEAD", ".ai", cwd=repo).split("\0")[:-1]
-    assert len(names) == 4 and M1 in names and M1.lower().replace("/open", "/open") != M1
+    for ref, mine in (("HEAD", [M1]), ("b", [M1, M2])):
+        there = tree(repo, ref)
+        assert set(there) == {*neighbours, *map(os.fsencode, mine)}
+        assert {name: there[name] for name in neighbours} == neighbours
+    assert git("ls-files", "--deleted", "--modified", cwd=repo) == ""
     assert git("fsck", "--strict", "--no-dangling", cwd=repo) == ""
+
+
+def tree(repo, ref):
+    """Every file's name, in bytes, and what the tree holds of it."""
+    listed = subprocess.run(
+        ["git", "ls-tree", "-r", "-z", ref, ".ai"], cwd=repo, capture_output=True, check=True
+    )
+    entries = (line.partition(b"\t") for line in listed.stdout.split(b"\0")[:-1])
+    return {name: entry for entry, _, name in entries}
 
 
 def test_a_fifo_on_the_way_blocks_nobody(git, make_repo):
@@ -259,9 +274,17 @@ def test_who_commits_and_when_is_gits_own_answer(git, make_repo, home, monkeypat
         said = [git("var", f"GIT_{role}_IDENT", cwd=repo) for role in ("AUTHOR", "COMMITTER")]
         return said if source == "dates" else [one.rpartition("> ")[0] + ">" for one in said]
 
+    if source == "onbranch":
+        assert people()[0] == "Included <included@example.org>"
     if source == "onbranch" and way == "branch with hooks":
-        return  # there the branch that counts is the one that is committed to, as after `git switch`
-    wanted = people()
+        # There the branch that counts is the one that is committed to, as after `git switch`.
+        git("switch", "-q", "-c", "b", cwd=repo)
+        wanted = people()
+        git("switch", "-q", "main", cwd=repo)
+        git("branch", "-q", "-D", "b", cwd=repo)
+        assert wanted[0] != people()[0]
+    else:
+        wanted = people()
     result = provider(repo).commit({M1: FIRST}, message="Remember", branch=branch)
     raw = git("cat-file", "commit", result.commit, cwd=repo).splitlines()
     told = [next(x for x in raw if x.startswith(role)).partition(" ")[2] for role in ("author", "committer")]
