@@ -19,7 +19,7 @@ from openmemex.errors import Refused
 from openmemex.git import light, staging
 from openmemex.git.locking import repository_lock
 from openmemex.git.objects import REGULAR, Change, GitObjects
-from openmemex.git.process import Git, GitFailed
+from openmemex.git.process import Git, GitFailed, Untrusted
 from openmemex.git.repository import Repository
 
 _STASHES: Final = 10  # stashes that are looked at for the other side of a `stash pop`
@@ -80,6 +80,8 @@ def unmerged(git: Git, folders: Sequence[str] = ()) -> list[Unmerged]:
     stages: dict[str, dict[int, tuple[str, str]]] = {}
     try:
         listed = git.run("ls-files", "--unmerged", "-z", "--full-name").fields
+    except Untrusted:
+        raise
     except GitFailed as error:
         reason = error.done.reason if error.done else error.message
         raise Refused(
@@ -199,8 +201,10 @@ def _rebase_sides(git: Git, git_dir: str) -> Sides:
     told = upstream or (_commit(git, onto) if onto else "")
     ours = f"{told} (what you rebase onto)" if told else "what you rebase onto"
     merging = _first_line(git_dir, "MERGE_HEAD")
-    if merging:  # a merge commit is made again (--rebase-merges)
-        return Sides("rebase", "what both come from", ours, _named(git, merging) or merging[:10])
+    if merging:  # a merge commit is made again (--rebase-merges), mostly of the person's own commits, moved
+        head = light.head(git.site)[1] or onto
+        ours = ours if head == onto else f"your {_commit(git, head)}, rebased"
+        return Sides("rebase", "what both come from", ours, _named(git, merging) or _commit(git, merging))
     names = (f"{folder}/stopped-sha", f"{folder}/original-commit")
     mine = light.read_ref(git.site, "REBASE_HEAD") or next(
         filter(None, (_first_line(git_dir, name) for name in names)), ""

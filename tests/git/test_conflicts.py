@@ -185,6 +185,70 @@ def test_a_merged_commit_without_a_branch_is_told_by_its_id(apart, git):
     assert provider(repo).sides().theirs == oid
 
 
+def test_a_merged_tag_is_told_by_its_name_though_branches_are_at_its_commit(apart, git):
+    repo = apart()
+    git("tag", "bob-side", "topic", cwd=repo)
+    git("branch", "cm", "topic", cwd=repo)
+    git.run("merge", "bob-side", cwd=repo)
+    assert provider(repo).sides().theirs == "bob-side"
+
+
+def test_a_commit_that_was_named_by_the_way_to_it_is_told_by_what_it_is(apart, git):
+    repo = apart()
+    git("switch", "-q", "topic", cwd=repo)
+    tip = git("rev-parse", "HEAD", cwd=repo)
+    git("commit", "-q", "--allow-empty", "-m", "more", cwd=repo)
+    git("switch", "-q", "main", cwd=repo)
+    git.run("merge", "topic^{commit}~1", cwd=repo)
+    assert provider(repo).sides().theirs == f'commit {tip[:10]} "of topic"'
+
+
+@pytest.mark.parametrize("how", ["merge -m", "merge --squash"])
+def test_where_nothing_names_the_side_a_branch_is_told_only_when_it_is_the_only_one(how, apart, git):
+    repo = apart()
+    tip = git("rev-parse", "topic", cwd=repo)
+    git.run(*how.split(" "), *(["words"] if how == "merge -m" else []), "topic", cwd=repo)
+    conflicts = provider(repo).unmerged()
+    assert provider(repo).sides(conflicts).theirs == "topic"
+    git("branch", "another", "topic", cwd=repo)
+    assert provider(repo).sides(conflicts).theirs == f'commit {tip[:10]} "of topic"'
+
+
+def test_a_branch_of_a_server_is_not_told_as_the_one_here_of_that_name(apart, git, make_remote, clone):
+    repo = apart()
+    remote = make_remote(repo)
+    mate = clone(remote, "mate")
+    commit(git, mate, "mate's\n", "of the mate")
+    git("push", "-q", cwd=mate)
+    commit(git, repo, "mine\n", "of mine")
+    assert git.run("pull", "--no-rebase", "--no-edit", cwd=repo).returncode == 1
+    assert provider(repo).sides()[2:] == ("main", "origin/main")
+
+
+@pytest.mark.parametrize("named", ["mark", "main"])
+def test_a_rebase_is_onto_what_was_named_though_others_are_at_that_commit(named, apart, git):
+    repo = apart()
+    git("tag", "mark", "main", cwd=repo)
+    git("branch", "a-branch", "main", cwd=repo)
+    git("switch", "-q", "topic", cwd=repo)
+    assert git.run("rebase", named, cwd=repo).returncode == 1
+    assert provider(repo).sides().ours == f"{named} (what you rebase onto)"
+
+
+def test_a_pull_with_rebase_is_onto_the_upstream_though_a_branch_is_at_that_commit(
+    apart, git, make_remote, clone
+):
+    repo = apart()
+    mate = clone(make_remote(repo), "mate")
+    commit(git, mate, "mate's\n", "of the mate")
+    git("push", "-q", cwd=mate)
+    commit(git, repo, "mine\n", "of mine")
+    git("fetch", "-q", cwd=repo)
+    git("branch", "-q", "a-branch", "origin/main", cwd=repo)
+    assert git.run("pull", "--rebase", cwd=repo).returncode == 1
+    assert provider(repo).sides().ours == "origin/main (what you rebase onto)"
+
+
 @pytest.mark.parametrize("backend", ["--merge", "--apply"])
 def test_in_a_rebase_ours_is_the_upstream_and_theirs_the_persons_own_commit(backend, apart, git):
     repo = apart()
@@ -197,6 +261,26 @@ def test_in_a_rebase_ours_is_the_upstream_and_theirs_the_persons_own_commit(back
     assert sides.theirs == f'your commit {mine[:10]} "of topic" of topic'
     (one,) = provider(repo).unmerged()
     assert one.ours == blob(git, repo, "ours\n"), "ours is main's, although topic is being rebased"
+
+
+def test_in_a_merge_that_a_rebase_makes_again_ours_is_the_persons_own_commit_that_was_moved(apart, git):
+    repo = apart()
+    git("switch", "-q", "-c", "side", "main~1", cwd=repo)
+    commit(git, repo, "side\n", "of side")
+    git("switch", "-q", "topic", cwd=repo)
+    assert git.run("merge", "side", cwd=repo).returncode == 1
+    commit(git, repo, "both\n", "both joined")
+    git("switch", "-q", "-c", "target", "main~1", cwd=repo)
+    (repo / "app.txt").write_text("of the target\n")
+    git("commit", "-q", "-am", "of the target", cwd=repo)
+    git("switch", "-q", "topic", cwd=repo)
+    assert git.run("rebase", "--rebase-merges", "target", cwd=repo).returncode == 1
+    sides, (one,) = provider(repo).sides(), provider(repo).unmerged()
+    head, other = (git("rev-parse", name, cwd=repo) for name in ("HEAD", "MERGE_HEAD"))
+    assert git("log", "-1", "--format=%s", head, cwd=repo) == "of topic"
+    assert sides.ours == f'your commit {head[:10]} "of topic", rebased'
+    assert sides.theirs == f'commit {other[:10]} "of side"'
+    assert (one.ours, one.theirs) == (blob(git, repo, "theirs\n"), blob(git, repo, "side\n"))
 
 
 def test_in_a_pull_with_rebase_ours_is_the_remote_branch(apart, git, make_remote, clone):
