@@ -955,14 +955,23 @@ def test_a_hundred_conflicts_at_once(conflicts, here, git):
     assert conflicts.status() == ""
 
 
-def test_an_octopus_that_stopped_is_no_reason_to_fail(conflicts, here, git):
+def test_an_octopus_that_stopped_is_told_settled_and_ended_by_git(conflicts, here, git):
     conflicts.apart({1: BASE}, {1: OURS}, {1: THEIRS})
     git("branch", "third", "main~1", cwd=conflicts.repo)
     git("switch", "-q", "third", cwd=conflicts.repo)
     conflicts.commit({2: text_of(2)}, "third")
     git("switch", "-q", "main", cwd=conflicts.repo)
-    git.run("merge", "third", "topic", cwd=conflicts.repo)
-    preview(here(conflicts.repo))
+    assert git.run("merge", "third", "topic", cwd=conflicts.repo).returncode == 1
+    found = preview(here(conflicts.repo))
+    assert (found.sides.operation, found.sides.ours) == ("merge", "main")
+    assert found.sides.theirs == "third and topic"
+    assert ids(found.open) == [ID] and [one.field for one in found.open[0].conflicts] == ["type"]
+    assert ids(resolve(here(conflicts.repo), [ID], Takes({"type": "theirs"})).done) == [ID]
+    git("merge", "--continue", cwd=conflicts.repo)
+    parents = [git("rev-parse", one, cwd=conflicts.repo) for one in ("main~1", "third", "topic")]
+    assert git("log", "-1", "--format=%P", cwd=conflicts.repo).split() == parents
+    assert read(conflicts.file(1)).type == "lesson" and read(conflicts.file(1)).tags == ("a", "b", "c")
+    assert conflicts.file(2).exists() and conflicts.status() == ""
 
 
 @pytest.mark.parametrize(
