@@ -203,6 +203,16 @@ class Plan:
             subject = f"Memory: {secrets.mask(named[0].summary).text[:100][:60]}"
         return f"{subject}\n\n" + "\n".join(lines) + "\n"
 
+    def left_behind(self, step: Step) -> str:
+        """What to say where the work tree still has the text from before a hook's change of the commit."""
+        now = () if self._target else self._ws.git.folder_status(self._folder)
+        if step.path not in {entry.path for entry in now}:
+            return ""
+        return (
+            "; the file here is not what was committed, and a commit of it would take that back: "
+            f"git checkout HEAD -- {shlex.quote(':/' + step.path)} brings it here"
+        )
+
     def _deleted(self, ref: str) -> Step | None:
         """A memory whose file is gone from the work tree can only be named by git's own list of changes.
 

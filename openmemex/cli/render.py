@@ -352,7 +352,10 @@ def sync_status_lines(status: SyncStatus, screen: Screen) -> Iterator[str]:
         if when is not None:
             yield f"Last pull: {plain.age(time.time() - when.timestamp())}"
     number = 1
-    for title, rows in (("Waiting to be shared", status.outbox), ("On other branches", status.on_branches)):
+    for title, rows, how in (
+        ("Waiting to be shared", status.outbox, "open-memex list --all --state waiting --limit"),
+        ("On other branches", status.on_branches, ""),
+    ):
         if not rows:
             continue
         yield ""
@@ -362,7 +365,8 @@ def sync_status_lines(status: SyncStatus, screen: Screen) -> Iterator[str]:
             number += 1
         if len(rows) > SHOWN:
             number += len(rows) - SHOWN
-            yield f"{len(rows) - SHOWN} more, not shown: open-memex list --state draft --limit {len(rows)}"
+            rest = f"{how} {len(rows)}" if how else "open-memex sync-status --json"
+            yield f"{len(rows) - SHOWN} more, not shown: {rest}"
     if status.outbox:
         yield "Share with the team: open-memex submit ID..."
     if status.uncommitted:

@@ -77,13 +77,18 @@ def status(value: str) -> str:
     return one_of(value, STATUSES, "STATE")
 
 
+WAITING = "waiting"  # no state of a memory, but of its sharing: it lies in the outbox
+
+
 def state(value: str | None) -> tuple[str, str]:
-    """The lifecycle state or the review state that --state names, the other one ""."""
+    """The lifecycle state or the review state that --state names, the other one ""; both for WAITING."""
     if value is None:
         return "", ""
     from openmemex.memory.model import REVIEW_STATES, STATUSES
 
-    name = one_of(value, (*STATUSES, *REVIEW_STATES), "--state")
+    name = one_of(value, (*STATUSES, *REVIEW_STATES, WAITING), "--state")
+    if name == WAITING:
+        return "", ""
     return (name, "") if name in STATUSES else ("", name)
 
 

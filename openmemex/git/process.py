@@ -67,6 +67,8 @@ _AS_READ_HERE: Final = (
     *("-c", "log.showSignature=false", "-c", "log.showRoot=true"),
     *("-c", "i18n.logOutputEncoding=UTF-8"),
 )
+# What git from 2.36 on says, in any language, of a setting that only older ones need (see Git.run).
+_OWN_SETTING: Final = re.compile(r"^.*core\.fsyncObjectFiles.*\n?", re.MULTILINE)
 # Oldest git whose commands and options are all there.
 OLDEST: Final = (2, 30)
 
@@ -275,7 +277,7 @@ def run_git(
     except OSError as error:
         raise Refused(f"git could not be started in {cwd}: {error.strerror}") from None
     out, err, late = _communicate(process, stdin, seconds)
-    words = without_credentials(err.decode("utf-8", "replace"))
+    words = _OWN_SETTING.sub("", without_credentials(err.decode("utf-8", "replace")))
     done = Done(process.returncode, out, words)
     if late:
         raise Refused(

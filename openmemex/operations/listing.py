@@ -39,13 +39,20 @@ def list_memories(
     filters: Filters,
     limit: int = 20,
     at: str | None = None,
+    waiting: bool = False,
     progress: Progress | None = None,
 ) -> Listed:
     """The newest `limit` memories that pass `filters` (active ones by default).
 
-    `at`: those of a revision or a date instead, judged as of then. Raises UsageError for a limit below 1, and
-    for `at` what then.look raises.
+    `at`: those of a revision or a date instead, judged as of then. `waiting`: those of the outbox alone, in
+    whatever state of review (a replacement of reviewed memory is proposed there already). Raises UsageError
+    for a limit below 1 and for both, and for `at` what then.look raises.
     """
+    if waiting and at is not None:
+        raise UsageError(
+            "What waits to be shared is in no commit: --state waiting and --at don't go together.",
+            "Leave one of them away.",
+        )
     if limit < 1:
         raise UsageError(f"--limit {limit} is out of range.", "Give a number from 1 on.")
     if at is not None:
@@ -54,7 +61,8 @@ def list_memories(
         result, hidden = then.answer(ws, seen, lambda: _listed(ws, [seen.home], judged, limit))
         return Listed(tuple(result.rows), result.total, hidden, seen.freshness, seen.notices, seen)
     freshness = ws.reconcile(progress)
-    result, hidden = _listed(ws, ws.homes(), filters, limit)
+    homes = [home for home in ws.homes() if home.kind == "outbox" or not waiting]
+    result, hidden = _listed(ws, homes, filters, limit)
     return Listed(
         tuple(result.rows), result.total, hidden, freshness, (*staleness(ws, freshness), *unseen(ws))
     )

@@ -145,7 +145,7 @@ def submit(
             already=result.already,
             words=_masked(result.words),
         )
-        done = replace(done, notices=(*notices, *_verify(ws, done, result, steps)))
+        done = replace(done, notices=(*notices, *_verify(ws, plan, done, result, steps)))
         done = replace(done, notices=(*done.notices, *_empty_outbox(steps)))
         faults.reached("submit.outbox-removed")
     return _push(ws, done) if push else done
@@ -192,7 +192,9 @@ def _undo(home: homes.Home, steps: list[Step]) -> None:
                 continue
 
 
-def _verify(ws: Workspace, done: Submitted, result: CommitResult, steps: list[Step]) -> list[Notice]:
+def _verify(
+    ws: Workspace, plan: Plan, done: Submitted, result: CommitResult, steps: list[Step]
+) -> list[Notice]:
     """Before any draft is deleted: the commit, read back, must hold what was made of each text.
 
     Gives a notice for each file that a commit hook changed. Raises PartlyDone where it is no memory any more.
@@ -216,7 +218,9 @@ def _verify(ws: Workspace, done: Submitted, result: CommitResult, steps: list[St
                 result.words,
                 done=done,
             )
-        notices.append(Notice("changed-by-hook", f"a commit hook changed {step.path}"))
+        notices.append(
+            Notice("changed-by-hook", f"a commit hook changed {step.path}{plan.left_behind(step)}")
+        )
     return notices
 
 

@@ -145,6 +145,32 @@ def test_a_memory_that_a_hook_spoilt_is_half_done(om, git, make_repo, home, bran
     assert draft.read_bytes() == text and "draft was kept" in document["error"]["message"]
 
 
+def test_a_file_that_a_hook_changed_in_the_commit_alone_is_told_with_a_way(om, git, make_repo) -> None:
+    repo = make_repo()
+    text = "for f in $(git diff --cached --name-only); do (git show :$f; echo formatted) >.git/new; "
+    blob = "git update-index --cacheinfo 100644,$(git hash-object -w .git/new),$f; done"
+    hook(repo, "pre-commit", text + blob)
+    memory = om("add", "the kettle is red", cwd=repo)["id"]
+    [notice] = om("submit", memory, cwd=repo)["notices"]
+    assert notice["kind"] == "changed-by-hook"
+    command = "git checkout" + notice["text"].partition(": git checkout")[2].partition(" brings")[0]
+    (repo / "below").mkdir()
+    subprocess.run(command, shell=True, cwd=repo / "below", check=True)
+    assert (repo / path_of(memory)).read_text().endswith("formatted\n")
+    assert git("status", "--porcelain", "--", ".ai", cwd=repo) == ""
+
+
+@pytest.mark.parametrize("branch", [None, "side"])
+def test_a_file_that_a_hook_formatted_here_too_is_staged_and_needs_no_way(om, git, make_repo, branch) -> None:
+    repo = make_repo()
+    script = "for f in $(git diff --cached --name-only); do echo formatted >>$f; git add $f; done"
+    hook(repo, "pre-commit", script)
+    memory = om("add", "the kettle is red", cwd=repo)["id"]
+    [notice] = om("submit", memory, *(["--branch", branch] if branch else []), cwd=repo)["notices"]
+    assert notice["text"] == f"a commit hook changed {path_of(memory)}"
+    assert git("status", "--porcelain", cwd=repo) == ""
+
+
 # --- interrupted ---
 
 

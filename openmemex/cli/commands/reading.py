@@ -81,7 +81,7 @@ def register(app: typer.Typer) -> None:
                 "--state",
                 metavar="STATE",
                 help="Only memories in this state: active, superseded, deprecated, retracted, archived, "
-                "or draft, proposed, approved, rejected, published.",
+                "or draft, proposed, approved, rejected, published; waiting: what is in the outbox.",
             ),
         ] = None,
         all: All = False,
@@ -98,10 +98,13 @@ def register(app: typer.Typer) -> None:
             all=all,
         )
         most = values.limit(limit, DEFAULT_LIMIT)
+        waiting = (state or "").strip().lower() == values.WAITING
         from openmemex.operations.listing import list_memories
 
         with session.workspace() as ws:
-            listed = list_memories(ws, filters=filters, limit=most, at=at, progress=session.progress)
+            listed = list_memories(
+                ws, filters=filters, limit=most, at=at, waiting=waiting, progress=session.progress
+            )
             session.told(listed.notices, listed.freshness)
             session.show(
                 lambda: {
@@ -111,7 +114,7 @@ def register(app: typer.Typer) -> None:
                     **({} if listed.then is None else searching.at_document(listed.then, listed.notices)),
                 },
                 lambda: render.list_lines(
-                    listed, session.screen, ws.project, filtered=filters != Filters(all=all)
+                    listed, session.screen, ws.project, filtered=waiting or filters != Filters(all=all)
                 ),
             )
         return 0
