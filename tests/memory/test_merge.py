@@ -346,3 +346,32 @@ def test_two_spellings_of_one_instant_come_out_the_same_from_both_sides(old: str
     expected = "2026-09-26T22:00:00+09:00" if old == "2026-09-26T13:00:00Z" else "2026-09-26T13:00:00Z"
     for one, other in ((ours, theirs), (theirs, ours)):
         assert read(merge(base, one, other)).updated_at == expected
+
+
+def test_a_text_that_was_put_together_settles_the_body_and_is_not_what_was_approved():
+    ours = edited(("OAuth.", "OAuth 2."), ("proposed", "approved"), ("approved_by: null", "approved_by: bob"))
+    theirs = edited(("Use", "Always use"), ("importance: normal", "importance: high"))
+    assert [one.field for one in merge(BASE.encode(), ours, theirs).conflicts] == ["body"]
+    text = "Always use OAuth 2.\n"
+    merged = read(merge(BASE.encode(), ours, theirs, text=text))
+    assert (merged.body, merged.importance, merged.review_state) == (text, "high", "proposed")
+    assert [step.note for step in merged.review_history] == ["merge: text changed while it was approved"]
+    merged = read(merge(BASE.encode(), ours, theirs, text=text, by="ada", at="2026-09-28T12:00:00Z"))
+    told = merged.review_history[-1]
+    assert (told.by, told.note) == ("ada", "merge: body put together from both sides")
+
+
+def test_a_text_that_was_put_together_settles_nothing_but_a_conflict_of_the_body():
+    ours, theirs = edited(("OAuth.", "OAuth 2.")), edited(("importance: normal", "importance: high"))
+    assert read(merge(BASE.encode(), ours, theirs, text="Something.\n")).body == "Use OAuth 2.\n"
+    ours, theirs = (edited(("Use", word), ("decision", word.lower())) for word in ("Fact", "Lesson"))
+    merged = merge(BASE.encode(), ours, theirs, text="Something.\n")
+    assert [one.field for one in merged.conflicts] == ["type"]
+
+
+def test_a_text_that_was_put_together_has_the_line_ends_of_its_file():
+    base, ours, theirs = (
+        raw.replace(b"\n", b"\r\n") for raw in (BASE.encode(), edited(("Use", "A")), edited(("Use", "B")))
+    )
+    raw = merge(base, ours, theirs, text="One.\nTwo.\n").raw
+    assert raw is not None and raw.endswith(b"One.\r\nTwo.\r\n") and raw.count(b"\n") == raw.count(b"\r\n")
