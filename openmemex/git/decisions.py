@@ -39,44 +39,55 @@ def taken(
     pairs = [(parent, commit) for commit, parents in merges.items() for parent in parents]
     seen = dict(zip(pairs, _differences(repository, pairs, paths), strict=True))
     found: dict[str, Taken] = {}
+    doubts: list[_Doubt] = []
     for commit, parents in merges.items():
         sides = [seen[parent, commit] for parent in parents]
-        where = sorted({path for side in sides for path in side})
         here = {path: there for side in sides for path, (there, _) in side.items()}
+        where = sorted(here)
         oid = _blob(here, where)
         before = tuple(_blob({**here, **_theirs(side)}, where) for side in sides)
         winner = next((parent for parent, side in zip(parents, sides, strict=True) if not side), None)
-        if winner is None:
+        lost = [(parent, blob) for parent, blob in zip(parents, before, strict=True) if blob != oid]
+        if winner is None or not lost:
             continue
-        for parent, blob in zip(parents, before, strict=True):
-            if blob == oid:
-                continue
-            if (shallow or blob in known) and not _changed(
-                repository, commit, (parent, winner), blob, here, shallow
-            ):
-                continue
-            path = next((path for path in where if here[path] is not None), None)
-            path = path or next(path for side in sides for path, (_, was) in side.items() if was is not None)
-            found[commit] = Taken(path, oid, before)
-            break
+        path = next((path for path in where if here[path] is not None), None)
+        path = path or next(path for side in sides for path, (_, was) in side.items() if was is not None)
+        merge = Taken(path, oid, before)
+        if not shallow and any(blob not in known for _, blob in lost):
+            found[commit] = merge
+        else:
+            doubts += [_Doubt(commit, merge, here, parent, winner, blob) for parent, blob in lost]
+    return found | _settled(repository, doubts, shallow)
+
+
+class _Doubt(NamedTuple):
+    """A merge whose parent `side` has another `blob` than it and `winner`: had that side changed the file?"""
+
+    commit: str
+    merge: Taken
+    here: _State
+    side: str
+    winner: str
+    blob: str | None
+
+
+def _settled(repository: Repository, doubts: Sequence[_Doubt], shallow: bool) -> dict[str, Taken]:
+    """Those of `doubts` in which the side had changed the file since it and the winner were one."""
+    bases = [
+        repository.git.run("merge-base", "--all", one.side, one.winner, allow=(0, 1)).text.split()
+        for one in doubts
+    ]
+    pairs = [(base, one.commit) for one, several in zip(doubts, bases, strict=True) for base in several]
+    paths = sorted({path for one in doubts for path in one.here})
+    told = _differences(repository, pairs, paths)
+    found: dict[str, Taken] = {}
+    for one, several in zip(doubts, bases, strict=True):
+        where = sorted(one.here)
+        blobs = [_blob({**one.here, **_theirs(next(told))}, where) for _ in several]
+        changed = one.blob not in blobs if several else one.blob is not None and not shallow
+        if changed:
+            found[one.commit] = one.merge
     return found
-
-
-def _changed(
-    repository: Repository,
-    commit: str,
-    sides: tuple[str, str],
-    blob: str | None,
-    here: _State,
-    shallow: bool,
-) -> bool:
-    """Whether the first of `sides`, which has `blob`, had changed the file since both were one."""
-    bases = repository.git.run("merge-base", "--all", *sides, allow=(0, 1)).text.split()
-    if not bases:
-        return blob is not None and not shallow
-    where = sorted(here)
-    told = _differences(repository, [(base, commit) for base in bases], where)
-    return all(_blob({**here, **_theirs(side)}, where) != blob for side in told)
 
 
 def _differences(
