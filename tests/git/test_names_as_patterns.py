@@ -110,10 +110,10 @@ def test_a_merge_in_progress_joins_the_files_of_the_folder_alone(git, places):
     write(repo, other, SECOND)
     git("commit", "-qam", "main", cwd=repo)
     git("merge", "-q", "--no-ff", "--no-commit", "side", cwd=repo)
-    folder = mine.partition("/")[0]
-    assert [
-        (join.commit, sorted(one.path for one in join.files.values())) for join in joined(repo, folder)
-    ] == [(None, sorted([mine, more]))]
+    (join,) = provider(repo).joined([mine.partition("/")[0]])
+    staged = provider(repo).staged([mine, more])
+    assert join.commit is None and set(staged) == {mine, more}
+    assert {one.path: one.result for one in join.files.values()} == staged
 
 
 def test_a_rule_that_ignores_the_neighbour_ignores_it_alone(git, places):
@@ -126,10 +126,6 @@ def test_a_rule_that_ignores_the_neighbour_ignores_it_alone(git, places):
     with pytest.raises(OpenMemexError, match="is ignored by git") as refused:
         provider(repo).commit({theirs: FIRST}, message="x")
     assert refused.value.message.startswith(f"{theirs} is ignored by git (.gitignore:1:")
-
-
-def joined(repo, folder):
-    return provider(repo).joined([folder])
 
 
 def test_a_receipt_of_a_pull_tells_of_the_folder_alone(git, places, make_remote, clone):
