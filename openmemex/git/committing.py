@@ -177,7 +177,7 @@ def _move(
     words = (
         f"commit: {subject}" if old is not None or target.base is not None else f"commit (initial): {subject}"
     )
-    lock = os.path.join(repository.site.common_dir, light.final_ref(repository.site, target.ref) + ".lock")
+    lock = os.path.join(repository.site.common_dir, target.ref + ".lock")
     while True:
         done = repository.git.run(
             *("update-ref", "-m", words, target.ref, new, old or "0" * len(new)),

@@ -256,13 +256,17 @@ def _raw_head(git_dir: str) -> str | None:
 
 
 def head(site: Site) -> tuple[str | None, str | None]:
-    """(full name of the branch, None when HEAD is detached; id of its commit, None when it has none yet)."""
+    """(full name of the branch, None when HEAD is detached; id of its commit, None when it has none yet).
+
+    The branch is the one that moves: where HEAD names a symbolic ref, what that stands for, as git has it.
+    """
     raw = _raw_head(site.git_dir) or ""
     if not raw.startswith("ref:"):
         return None, raw if _is_oid(raw) else None
     ref = raw[len("ref:") :].strip()
     if ref == "refs/heads/.invalid":  # what reftable puts there, so that older programs stop
         return _ask_head(site)
+    ref = final_ref(site, ref)
     return ref, read_ref(site, ref)
 
 
@@ -311,11 +315,15 @@ def read_ref(site: Site, ref: str) -> str | None:
 
 def symbolic_ref(site: Site, ref: str) -> str | None:
     """The full name that the symbolic ref `ref` (say `refs/remotes/origin/HEAD`) points to, else None."""
-    text = _read(os.path.join(site.common_dir, ref)) if _plain_ref(ref) else None
+    own = not ref.startswith("refs/") or ref.startswith(_OWN_REFS)
+    folder = site.git_dir if own else site.common_dir
+    text = _read(os.path.join(folder, ref)) if _plain_ref(ref) else None
     if text is not None:
         text = text.strip()
-        return text[len("ref:") :].strip() if text.startswith("ref:") else None
-    if not os.path.isdir(os.path.join(site.common_dir, "reftable")):
+        target = text[len("ref:") :].strip() if text.startswith("ref:") else None
+        if target != "refs/heads/.invalid":
+            return target
+    elif not os.path.isdir(os.path.join(site.common_dir, "reftable")):
         return None
     # Start-up: only reftable repositories need it.
     from openmemex.git import process

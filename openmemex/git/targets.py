@@ -80,12 +80,12 @@ def _here(repository: Repository) -> Target:
             f"HEAD is detached in {repository.git.folder}: a commit there would be on no branch",
             "Name a branch with --branch NAME, or `git switch` to one.",
         )
-    final = light.final_ref(repository.site, ref)
-    if final != ref:
-        where = checked_out_at(repository, final, but_here=True)
+    named = light.symbolic_ref(repository.site, "HEAD")
+    if named is not None and named != ref:
+        where = checked_out_at(repository, ref, but_here=True)
         if where is not None:
             raise Refused(
-                f"{ref.removeprefix('refs/heads/')} stands for {final.removeprefix('refs/heads/')}, which is "
+                f"{named.removeprefix('refs/heads/')} stands for {ref.removeprefix('refs/heads/')}, which is "
                 f"checked out in {where}: moving it would leave that work tree behind",
                 "Run this there, or name another branch with --branch NAME.",
             )

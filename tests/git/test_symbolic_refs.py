@@ -38,6 +38,23 @@ def test_nor_does_one_that_is_checked_out_under_the_other_name(git, repo):
     assert changed_by(git, repo, "main") == [M1] and git("status", "--porcelain", cwd=repo) == ""
 
 
+def test_the_current_branch_is_the_one_that_it_stands_for_as_git_itself_has_it(git, repo, make_remote, clone):
+    remote = make_remote(repo)
+    git("symbolic-ref", "HEAD", "refs/heads/alias", cwd=repo)
+    assert git("status", "--short", "--branch", cwd=repo).splitlines()[0].startswith("## main")
+    assert provider(repo).head().branch == "main"
+    made = provider(repo).commit({M1: write(repo, M1, FIRST)}, message="x")
+    assert (made.branch, provider(repo).push("main").after) == ("main", made.commit)
+    mate = clone(remote, "mate")
+    write(mate, M2, SECOND)
+    git("add", ".", cwd=mate)
+    git("commit", "-qm", "of the mate", cwd=mate)
+    git("push", "-q", "origin", "HEAD:main", cwd=mate)
+    got = provider(repo).pull()
+    assert (got.branch, got.after) == ("main", head(git, mate)) == ("main", head(git, repo, "main"))
+    assert (repo / ".git" / "HEAD").read_text() == "ref: refs/heads/alias\n"
+
+
 @pytest.mark.parametrize("rebasing", [False, True], ids=["checked out", "being rebased"])
 def test_nor_does_one_of_another_work_tree(git, repo, tmp_path, rebasing):
     other = tmp_path / "other"
