@@ -664,6 +664,30 @@ def test_both_renamed_the_folder_to_places_that_settings_need_not_name(
     assert conflicts.status() == ""
 
 
+@pytest.mark.parametrize("operation", ["rebase", "cherry-pick", "merge --squash"])
+def test_folders_that_settings_do_not_name_with_a_new_and_a_deleted_memory(operation, conflicts, here, git):
+    """git takes the memory that theirs deleted for their new one, and each is its own again."""
+    numbers = range(1, 4)
+    conflicts.commit({n: text_of(n, f"Memory {n}.\n") for n in numbers}, "base")
+    git("switch", "-q", "-c", "topic", cwd=conflicts.repo)
+    git("mv", conflicts.folder, "mem-a", cwd=conflicts.repo)
+    theirs = Conflicts(conflicts.repo, git, "mem-a")
+    changed = {n: text_of(n, f"Memory {n}.\n", tags="[a]", type="todo") for n in (1, 2)}
+    theirs.commit({**changed, 3: None, 9: text_of(9, "Theirs alone.\n")}, "theirs")
+    git("switch", "-q", "main", cwd=conflicts.repo)
+    git("mv", conflicts.folder, "mem-b", cwd=conflicts.repo)
+    ours = Conflicts(conflicts.repo, git, "mem-b")
+    ours.commit({n: text_of(n, f"Memory {n}.\n", tags="[b]") for n in (1, 2)}, "ours")
+    if operation == "rebase":
+        git("switch", "-q", "topic", cwd=conflicts.repo)
+    git.run(*operation.split(" "), "main" if operation == "rebase" else "topic", cwd=conflicts.repo)
+    assert not resolve(here(conflicts.repo)).needs_a_person and conflicts.stages() == ""
+    found = {p.stem: p for p in conflicts.repo.rglob("01J*.md")}
+    assert sorted(found) == [memory_id(n) for n in (1, 2, 9)]
+    assert all(read(ours.file(n)).tags == ("a", "b") and read(ours.file(n)).type == "todo" for n in (1, 2))
+    assert read(found[memory_id(9)]).body == "Theirs alone.\n"
+
+
 def test_a_conflict_in_a_folder_that_the_settings_do_not_name_is_seen(conflicts, here, git, om, run_cli):
     conflicts.commit({1: BASE}, "base")
     git("mv", conflicts.folder, "mem a", cwd=conflicts.repo)
