@@ -103,9 +103,13 @@ def ensure(extra: str = "") -> Environment:
 
 
 def clean_environ() -> dict[str, str]:
-    """This process's variables without those that would lead another Python astray."""
-    dropped = ("PYTHONHOME", "PYTHONPATH", "VIRTUAL_ENV", "__PYVENV_LAUNCHER__")
-    return {name: value for name, value in os.environ.items() if name not in dropped}
+    """This process's variables without those that would lead another Python astray.
+
+    Modules are compiled once, and beside the environment: thousands of short processes follow.
+    """
+    dropped = ("PYTHONHOME", "PYTHONPATH", "VIRTUAL_ENV", "__PYVENV_LAUNCHER__", "PYTHONDONTWRITEBYTECODE")
+    kept = {name: value for name, value in os.environ.items() if name not in dropped}
+    return {**kept, "PYTHONPYCACHEPREFIX": str(FOLDER / "compiled")}
 
 
 def _say(text: str) -> None:
