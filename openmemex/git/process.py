@@ -290,8 +290,16 @@ def run_git(
 
 
 def _command(args: Sequence[str]) -> str:
-    """git's command among its arguments: the first word that is no option, and no setting of `-c`."""
-    return next((a for a in args if not a.startswith("-") and not re.match(r"[a-z]+\.\S+=", a)), "")
+    """git's command among its arguments: the first word that is no option, and no option's value."""
+    before = ("", *args)
+    return next(
+        (
+            a
+            for a, b in zip(args, before, strict=False)
+            if a[:1] != "-" and b not in ("-c", "-C", "--git-dir")
+        ),
+        "",
+    )
 
 
 def _communicate(

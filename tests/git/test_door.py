@@ -130,6 +130,16 @@ def test_a_persons_own_config_variables_do(make_repo, monkeypatch):
 
 
 @pytest.mark.parametrize(
+    "options",
+    [["-c", "i18n.x=y"], ["-c", "branch.a b.c=", "--no-pager"], ["--git-dir", "no"], ["-C", "x"], []],
+)
+def test_a_failure_names_gits_command_whatever_options_stand_before_it(make_repo, options):
+    repo = make_repo()
+    with pytest.raises(OpenMemexError, match=r"^`git cat-file` failed in "):
+        process.run_git([*options, "cat-file", "blob", "none"], cwd=str(repo))
+
+
+@pytest.mark.parametrize(
     ("said", "shown"),
     [
         ("fatal: unable to access 'https://u:pw@h.test/x/'", "fatal: unable to access 'https://h.test/x/'"),
