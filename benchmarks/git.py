@@ -114,6 +114,8 @@ class Place:
             shutil.rmtree(self.repo, ignore_errors=True)
             make(self, files, commits)
         self.ids = (self.repo / ".git" / "made").read_text(encoding="utf-8").split()
+        # What an earlier run committed would make the memory folder larger each time.
+        self.git("reset", "-q", "--hard", "made")
         shutil.rmtree(self.data, ignore_errors=True)
 
     def run(self, *words: str, stdin: bytes = b"", allow: Sequence[int] = (0,)) -> bytes:
@@ -198,6 +200,7 @@ def make(place: Place, files: int, commits: int) -> None:
 
     place.git("fast-import", "--quiet", stdin=b"".join(stream()))
     place.git("reset", "-q", "--hard")
+    place.git("tag", "made")
     (place.repo / ".git" / "made").write_text("\n".join(ids), encoding="utf-8")
 
 
@@ -251,7 +254,10 @@ def submits(place: Place, rounds: int, count: int) -> Row:
             (place.repo / path).write_bytes(text_of(path[-29:-3], chance))
         return place.cost(("git", "add", "--", *paths), ("git", "commit", "-q", "-m", "Share"))
 
-    return compared(f"submit of {count}", rounds, ours, theirs, place.starting(*command()))
+    row = compared(f"submit of {count}", rounds, ours, theirs, place.starting(*command()))
+    place.git("reset", "-q", "--hard", "made")
+    place.run(*PRODUCT, "search", "nothing")
+    return row
 
 
 def asking(place: Place, words: Sequence[str]) -> Callable[[], Cost]:
@@ -393,6 +399,7 @@ def looks_back(place: Place, rounds: int) -> Iterator[Row]:
     yield compared("`search --at`, first of all (empty index)", min(rounds, 3), *first(True), start)
     place.run(*PRODUCT, "search", word)
     yield compared("`search --at`, a new revision", rounds, *first(False), start)
+    place.run(*PRODUCT, "search", word, "--at", "HEAD~100")
     yield compared(
         "`search --at`, again",
         rounds,

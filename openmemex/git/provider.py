@@ -92,7 +92,7 @@ class GitProvider:
 
     def author(self) -> Signature:
         """Who a commit made now would be by. Raises Refused naming the two `git config` commands."""
-        return self._repository.signature("AUTHOR")
+        return self._current.signature("AUTHOR")
 
     def head(self) -> Head:
         """Where HEAD is now."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import time
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
@@ -14,6 +15,7 @@ from openmemex.git.objects import GitObjects, LibgitObjects, Objects, Signature
 from openmemex.git.process import Git, Untrusted
 
 COMMIT_HOOKS: Final = ("pre-commit", "prepare-commit-msg", "commit-msg", "post-commit")
+_SAME_MOMENT_SECONDS: Final = 1.0
 _FALSE: Final = frozenset({"false", "no", "off", "0", ""})
 
 # What is there while an operation waits for the person (wt-status.c), most telling first.
@@ -122,6 +124,7 @@ class Repository:
         self.git = Git(site, environ)
         self._config: Config | None = None
         self._objects: Objects | None = None
+        self._people: dict[str, tuple[float, Signature]] = {}
         self.engine_reason = ""
 
     @property
@@ -320,7 +323,13 @@ class Repository:
         return oid
 
     def signature(self, role: str) -> Signature:
-        """The AUTHOR or COMMITTER of a commit made now, as git itself has it. Raises Refused when unknown."""
+        """The AUTHOR or COMMITTER of a commit made now, as git itself has it. Raises Refused when unknown.
+
+        Asked once for what one command does: an answer of the last second still holds.
+        """
+        when_asked, known = self._people.get(role, (0.0, None))
+        if known is not None and time.monotonic() - when_asked < _SAME_MOMENT_SECONDS:
+            return known
         done = self.git.run("var", f"GIT_{role}_IDENT", check=False)
         name, _, rest = done.out.decode("utf-8", "replace").strip().rpartition(" <")
         email, _, when = rest.partition("> ")
@@ -332,7 +341,9 @@ class Repository:
                 " && git config --global user.email you@example.org",
             )
         minutes = int(zone[1:3]) * 60 + int(zone[3:5])
-        return Signature(name, email, int(stamp), -minutes if zone[0] == "-" else minutes)
+        found = Signature(name, email, int(stamp), -minutes if zone[0] == "-" else minutes)
+        self._people[role] = (time.monotonic(), found)
+        return found
 
     def branch_ref(self) -> tuple[str | None, str | None]:
         """light.head: the current branch's full name, and the commit it is at."""
