@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from openmemex.errors import Refused, UsageError
-from openmemex.git import sparse, staging, targets, temporary_tree
+from openmemex.git import sparse, staging, staging_file, targets, temporary_tree
 from openmemex.git.objects import Signature
 from openmemex.git.repository import Repository
 from openmemex.git.targets import Target
@@ -62,7 +62,8 @@ def check(repository: Repository, paths: Sequence[str], branch: str | None, onto
     hidden = True
     if target.here:
         rules = [path for path in rule_files(paths) if path not in paths]
-        before = staging.staged(repository.git, [*paths, *rules])
+        asked = staging_file.may_hold(os.path.join(repository.site.git_dir, "index"), [*paths, *rules])
+        before = staging.staged(repository.git, asked)
         hidden = any(
             path in before and not os.path.lexists(os.path.join(repository.site.root, path)) for path in rules
         )

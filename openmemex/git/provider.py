@@ -71,7 +71,7 @@ class GitProvider:
     def _repository(self) -> Repository:
         """One open handle for reading: objects never change, and opening costs more than most reads."""
         if self._opened is None:
-            self._opened = Repository(self.site, self._environ)
+            self._opened = Repository(self.site, self._environ) if self._known is None else self._known[1]
         return self._opened
 
     @property

@@ -1,16 +1,20 @@
 """The staging area's file, looked at from outside: its version and its extensions (gitformat-index(5)).
 
-For telling what kind it is, and for tests that it stays of that kind. Nothing here writes, and entries are
-read by `git ls-files` alone.
+For telling what kind it is, which paths it surely does not hold, and for tests that it stays of its kind.
+Nothing here writes, and entries are read by `git ls-files` alone.
 """
 
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 _FIXED: Final = 40  # stat data and mode before the object id
 _EXTENDED: Final = 0x4000
+_LENGTH: Final = 0x0FFF
+# With these the file does not name all that is staged: another file has the rest, or a folder stands for it.
+_ELSEWHERE: Final = (b"link", b"sdir")
 
 
 class StagingFile(NamedTuple):
@@ -60,3 +64,48 @@ def _extensions(data: bytes, at: int, width: int) -> tuple[str, ...]:
         found.append(signature.decode("ascii"))
         at += 8 + size
     return tuple(found)
+
+
+def may_hold(path: str, names: Iterable[str]) -> list[str]:
+    """Those of `names` (from the top of the work tree) that the file at `path` may have an entry for.
+
+    A name that is left out has none, surely; asking git costs a process that reads all entries. Names stand
+    whole in versions 2 and 3, behind two bytes with their length: a name whose bytes are nowhere so is in no
+    entry. All of `names` where the file is of another kind, or can't be read.
+    """
+    wanted = list(names)
+    try:
+        with open(path, "rb") as file:
+            data = file.read()
+    except FileNotFoundError:
+        return []
+    except OSError:
+        return wanted
+    if data[:4] != b"DIRC" or data[4:8] not in (b"\0\0\0\2", b"\0\0\0\3"):
+        return wanted
+    if any(_has_extension(data, signature) for signature in _ELSEWHERE):
+        return wanted
+    return [name for name in wanted if _stands_in(data, name.encode("utf-8", "surrogateescape"))]
+
+
+def _has_extension(data: bytes, signature: bytes) -> bool:
+    """Whether an extension of that signature may be there: the size behind it is not beyond the end."""
+    at = data.find(signature)
+    while at >= 0:
+        size = int.from_bytes(data[at + 4 : at + 8], "big")
+        if at + 8 + size <= len(data):
+            return True
+        at = data.find(signature, at + 1)
+    return False
+
+
+def _stands_in(data: bytes, name: bytes) -> bool:
+    ended, length = name + b"\0", min(len(name), _LENGTH)
+    at = data.find(ended)
+    while at >= 0:
+        # An entry of version 3 may have two bytes more between the length and the name.
+        for before in (2, 4):
+            if int.from_bytes(data[at - before : at - before + 2], "big") & _LENGTH == length:
+                return True
+        at = data.find(ended, at + 1)
+    return False
