@@ -43,8 +43,9 @@ def uninstall_git(ws: Workspace, *, force: bool = False, dry_run: bool = False) 
     return Removal(
         plan=plan,
         dry_run=dry_run,
+        # A line that stays is nothing that this has to commit.
         next=()
-        if plan.committed
+        if plan.committed or plan.edit.action == "kept"
         else commit_commands(git.site.root, plan.edit.path, "Merge memories as plain text", ws.cwd),
         notices=tuple(Notice("git", text) for text in plan.notices),
     )

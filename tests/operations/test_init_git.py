@@ -220,6 +220,7 @@ def test_a_line_that_was_extended_by_hand_counts_and_stays(make_repo, om):
     done = om("uninstall", "--git", cwd=repo)
     assert done["attributes"]["action"] == "kept"
     assert (repo / FILE).read_text() == f"{LINE} linguist-documentation\n"
+    assert done["next"] == []  # nothing was taken out that could be committed
     assert om("uninstall", "--git", "--force", cwd=repo)["attributes"]["action"] == "removed"
     assert not (repo / FILE).exists()
 
